@@ -319,11 +319,11 @@ pub(crate) struct Probe {
 impl Probe {
     fn new(path: &Path) -> Self {
         let mut head = Vec::new();
-        // What is no file is not opened: that might wait for somebody to write to it.
+        // Only regular files are opened: others might wait for a writer.
         if path.is_file()
             && let Ok(file) = fs::File::open(path)
         {
-            // What cannot be read has no beginning; opening it again says why.
+            // An unreadable file has no beginning; opening it again reports why.
             let _ = unpacked(file)
                 .and_then(|mut file| Ok(file.by_ref().take(4096).read_to_end(&mut head)?));
         }

@@ -166,7 +166,7 @@ impl Visitor for Candidates {
     }
 
     fn failed(&mut self, _path: &str, _error: pumice::Error) -> Result<()> {
-        // What cannot be opened cannot be meant.
+        // A file that cannot be opened cannot be meant.
         Ok(())
     }
 }

@@ -245,7 +245,7 @@ impl Renderer {
             }
             Kind::VariableText(varlen) => match varlen.payload(element, heap) {
                 Ok(Some(text)) => self.push_text(out, text, StringPadding::NullTerminate),
-                // What leads out of the heap was refused when it was read.
+                // References out of the heap were refused when it was read.
                 _ => out.push_str("NULL"),
             },
             Kind::Sequence(varlen, base) => {

@@ -168,7 +168,7 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
         (Ok(None), _) => Ok(false),
         (Ok(Some(mut old)), _) => {
             if old.data == data {
-                // The same references: what they lead to is still needed.
+                // The references are the same, so their objects are still needed.
                 old.data.clear();
             }
             values::let_go(file, old).map(|()| true)
@@ -436,7 +436,7 @@ pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Resul
 /// Gives back the space of all attributes of an object that is deleted. Returns the committed
 /// datatypes that they shared.
 pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
-    // What cannot be read is left in the file.
+    // Objects that cannot be read stay in the file.
     let Ok(mut all) = attributes(file, object) else { return Ok(Vec::new()) };
     let change = file.medium().change();
     if let Some(dense) = object.dense_attributes().take() {

@@ -251,7 +251,7 @@ impl<'a> Copier<'a> {
 
     fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
         let mut all = Vec::new();
-        // What they refer to is not given away before it is copied, whoever replaces them meanwhile.
+        // Keeps the objects of references until they are copied, though others may replace them.
         let file = task.file.clone();
         let _reading = file.global_heap().reading();
         for found in attribute::each(&task.file, &task.from)? {
@@ -405,7 +405,7 @@ fn committed_datatypes(file: &File) -> Result<Vec<(Datatype, u64)>> {
         if !seen.insert(address) {
             continue;
         }
-        // What cannot be read is no candidate.
+        // An unreadable object is no candidate.
         let Ok(object) = file.object(address) else { continue };
         if group::is_group(&object) {
             let links = group::links(file, &object).unwrap_or_default();

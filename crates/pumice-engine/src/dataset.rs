@@ -374,7 +374,7 @@ impl DatasetState {
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.
     pub fn stage(&self) -> Result<()> {
-        // Who flushes it may have had it in hand when it was deleted.
+        // A flush may have had it in hand when it was deleted.
         if !self.is_changeable() || self.object.is_deleted() {
             return Ok(());
         }

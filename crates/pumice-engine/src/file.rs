@@ -480,7 +480,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // Nobody shares it any more, and who opens it waits for its place in the list to become free.
+        // Nobody shares it any more; an opener waits until its entry leaves the list.
         if self.closes.load(Ordering::Relaxed) {
             let _ = self.finish();
         }

@@ -396,7 +396,7 @@ impl Allocator {
         if start > end {
             self.free[set].merge(end, start - end, None);
         }
-        // What is left of a tail that reaches farther than the range.
+        // The rest of a tail that reaches farther than the range.
         let used = start + length;
         if self.end > used {
             self.free[set].merge(used, self.end - used, None);
@@ -586,7 +586,7 @@ fn add_to(sets: &mut [FreeSet; 3], rules: Rules, address: u64, length: u64, set:
         sets[PAGES].merge(address, length, None);
         return;
     }
-    // What others wrote may lie across pages.
+    // Ranges of other writers may lie across pages.
     let (mut at, end) = (address, address + length);
     while at < end {
         let next = (at / page + 1).saturating_mul(page).min(end);

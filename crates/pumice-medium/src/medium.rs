@@ -589,7 +589,7 @@ impl MetadataIo for Medium {
     }
 
     fn stage(&self, address: u64, mut bytes: Vec<u8>) {
-        // What it takes counts, and it may wait for long.
+        // Its memory counts, and it may wait for long.
         bytes.shrink_to_fit();
         let mut state = self.state();
         let length = bytes.len();

@@ -144,7 +144,7 @@ pub(crate) fn built(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBui
 fn stored(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBuilder {
     for filter in &new.filters {
         builder = match new.sparse {
-            // What is asked for is for the values; locations keep what suits them.
+            // The requested filters are for the values; locations keep their own.
             true => builder.section_filter(pumice::Section::Values, spec(filter)),
             false => builder.filter(spec(filter)),
         };

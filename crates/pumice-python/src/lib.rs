@@ -27,7 +27,7 @@ use pyo3::prelude::*;
 /// HDF5 for Python: handles and bytes. Use `pumice`.
 #[pymodule(gil_used = false)]
 fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Who loads the module is no child of a fork.
+    // The process that loads the module is no child of a fork.
     context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;

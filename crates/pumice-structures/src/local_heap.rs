@@ -145,7 +145,7 @@ impl LocalHeap {
         (self.dirty, self.written) = (false, true);
         let least = Header::min_free(self.sizes);
         let ranges = self.ranges()?;
-        // What is too small for an entry of the list cannot be in it; it is lost when closed.
+        // A block too small for a list entry cannot be listed; it is lost at the close.
         let listed: Vec<_> =
             ranges.iter().map(|(&o, &l)| (o, l)).filter(|r| r.1 >= least).collect();
         self.header.free_offset = Header::write_free_blocks(&mut self.segment, &listed, self.sizes);

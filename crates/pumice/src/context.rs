@@ -55,7 +55,7 @@ impl Context {
         let context = Self::builder()
             .build()
             .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) });
-        // What was the parent's is left as it is.
+        // The parent's context is left as it is.
         std::mem::forget(global.replace((process, context.clone())));
         context
     }

@@ -164,7 +164,7 @@ impl<'a> Copying<'a> {
         };
         let mut copying =
             Self { from, to, keep, excluded, excluded_value, stored: from.is_sparse() };
-        // Who selects cells wants these.
+        // A selection of cells is visited for its own sake.
         let chosen = matches!(keep, Keep::Selected(_) | Keep::Where(_));
         copying.stored |= !chosen && !copying.other_fill();
         Ok(copying)
@@ -322,7 +322,7 @@ impl<'a> Copying<'a> {
     /// Whether cells that are left out would read as another value in the copy. Compares values, as
     /// a zero of one datatype is a zero of another, because writing all of them takes long.
     fn other_fill(&self) -> bool {
-        // The same value lies elsewhere in the heap of another file, and of the same one.
+        // The same value has another position in the heap of another file, even of the same file.
         let fill = |dataset: &Dataset| -> Option<Heaped> {
             let element = dataset.state.layout().geometry.fill().to_vec();
             dataset.state.follow(element).ok()

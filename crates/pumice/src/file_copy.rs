@@ -133,7 +133,7 @@ where
     }
 
     fn failed(&mut self, address: u64, error: Error) -> Result<()> {
-        // What goes wrong in the new file would go wrong again.
+        // A failure of the new file would happen again.
         let lost = [ErrorKind::UnexpectedEof, ErrorKind::NotFound];
         if matches!(error.cause(), Error::Io { source, .. } if !lost.contains(&source.kind())) {
             return Err(error);

@@ -293,7 +293,7 @@ impl Group {
     /// A datatype with references as wide as this file has them.
     pub(crate) fn fitted(&self, datatype: pumice_types::Datatype) -> pumice_types::Datatype {
         match datatype.has_references() {
-            // What does not fit is refused when the dataset is made.
+            // Filters that do not fit are refused when the dataset is created.
             true => copy::sized(&datatype, self.engine()).unwrap_or(datatype),
             false => datatype,
         }

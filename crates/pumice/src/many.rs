@@ -109,7 +109,7 @@ impl<B> Debug for Part<'_, B> {
 
 impl<'a, B> Part<'a, B> {
     fn new(dataset: &'a Dataset, selection: impl Select + Send + 'a, buffer: B) -> Result<Self> {
-        // What cannot be selected is told now.
+        // A wrong selection is reported now.
         dataset.selection(&selection)?;
         Ok(Self { dataset, selection: Box::new(selection), buffer })
     }

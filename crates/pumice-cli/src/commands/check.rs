@@ -217,7 +217,7 @@ impl Report {
             let more = unreachable.len() - shown;
             writeln!(out, "{name}: and to {more} more pieces; --verbose lists them all")?;
         }
-        // What is newer may refer to them.
+        // Newer objects may refer to them.
         if self.newer.is_empty() && lost >= WORTH && lost >= self.length / 10 {
             writeln!(
                 out,
@@ -324,7 +324,7 @@ impl Checker {
                 (false, true) => dataset.read_heaped(&block).map(|_| ()),
                 (false, false) => dataset.read_bytes(&block).map(|_| ()),
             };
-            // What cannot be decoded here may be sound; chunks are copied as they are.
+            // Values that cannot be decoded here may be sound; chunks are copied as stored.
             if read.as_ref().is_err_and(|error| !error.is_missing_filter()) {
                 self.report.damaged.insert(dataset.address(), path.to_owned());
             }
@@ -359,7 +359,7 @@ impl Checker {
 impl Visitor for Checker {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         self.report.groups += 1;
-        // What cannot be read is told when they are visited.
+        // Unreadable objects are reported when they are visited.
         if group.members().is_ok_and(|all| all.iter().any(|member| member.name.is_empty())) {
             self.report.problem(path, "a link without a name");
         }

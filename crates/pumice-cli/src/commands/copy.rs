@@ -144,7 +144,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         driver::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
     let to = match to {
         Ok(to) => to,
-        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        // An existing file that is no HDF5 file, or is in use, is not destroyed.
         Err(error) if Path::new(&output).exists() => {
             return Err(error).with_context(|| format!("Could not open output file <{output}>"));
         }

@@ -234,7 +234,7 @@ struct Output {
 impl Output {
     fn open(path: &Path) -> Result<Self> {
         target::editable(path)?;
-        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        // An existing file that is no HDF5 file, or is in use, is not destroyed.
         let new = fs::metadata(path).map_or(true, |there| there.len() == 0);
         let file = match new {
             true => File::options().library_version(LibraryVersion::Earliest).create(path),
@@ -249,7 +249,7 @@ impl Output {
         let Err(error) = done else {
             let closed = self.file.close();
             if closed.is_err() && self.new {
-                // What made closing fail counts.
+                // The cause of the failed close counts.
                 let _ = fs::remove_file(&self.path);
             }
             return Ok(closed?);

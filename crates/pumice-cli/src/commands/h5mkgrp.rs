@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         }
         Ok(())
     });
-    // Those that were made before one that cannot be stay.
+    // Groups made before a failure stay.
     file.close()?;
     made.map(|()| Outcome::Complete)
 }

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
     let input = Input { path: &input_path.path, shape, one_based };
     let found = format.open(&input)?;
-    // Who names arrays knows that the others stay behind.
+    // A request that names arrays leaves out the others on purpose.
     let left = match arguments.object.is_empty() && format.title().contains("HDF5") {
         true => left::out(&driver::open(&input_path.path)?, &found, format)?,
         false => Vec::new(),

@@ -320,7 +320,7 @@ impl Write for NewMember {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        // What is written is complete when the member is.
+        // The output is complete when the member is.
         Ok(())
     }
 }

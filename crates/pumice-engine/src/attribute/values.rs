@@ -97,7 +97,7 @@ fn create_heaped(
         && let Ok(Some(old)) = super::attribute(file, object, &attribute.name)
         && old.datatype.has_varlen()
     {
-        // What cannot be read has no room.
+        // An element that cannot be read has no room.
         let _ = heap.load(&old.datatype, old.data);
     }
     let store = || {
@@ -202,7 +202,7 @@ fn discard(file: &File, datatype: &Datatype, data: Vec<u8>) -> Result<()> {
         return Ok(());
     }
     match file.global_heap().discard(datatype, data) {
-        // What cannot be found in a damaged file cannot be given back.
+        // Objects that cannot be found in a damaged file cannot be given back.
         Err(Error::Io { action, source }) => Err(Error::Io { action, source }),
         _ => Ok(()),
     }

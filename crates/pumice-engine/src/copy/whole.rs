@@ -113,7 +113,7 @@ impl Copier<'_> {
             return Ok(None);
         }
         let Some(remake) = &mut self.remake else { return Ok(None) };
-        // What cannot be opened is copied as it is, or fails there.
+        // An object that cannot be opened is copied as it is, or fails there.
         let Ok(state) = file.dataset(from.address(), || DatasetState::open(file, from)) else {
             return Ok(None);
         };
@@ -145,7 +145,7 @@ impl Copier<'_> {
     /// Lets references in a fill value that was taken over lead nowhere.
     fn end_references_of_fill(&self, file: &File, spec: &mut DatasetSpec) -> Result<()> {
         if spec.datatype.has_varlen() && spec.fill_heap.is_none() {
-            // What it refers to is in the target.
+            // Its objects are in the target.
             return Ok(());
         }
         let Some(elements) = spec.fill.take() else { return Ok(()) };

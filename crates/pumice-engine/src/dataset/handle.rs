@@ -44,7 +44,7 @@ impl Drop for Handle {
 
 impl DatasetState {
     fn count_handles(&self, change: impl FnOnce(usize) -> usize) {
-        // Held while options change: who comes next finds them as usual, and what it says stays.
+        // Held while options change: the next handle finds the defaults, and its own options stay.
         let mut count = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         *count = change(*count);
         if *count == 0 {

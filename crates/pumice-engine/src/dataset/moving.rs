@@ -87,7 +87,7 @@ impl DatasetState {
     pub(crate) fn move_overwritten(&self, moved: &mut bool) -> Result<()> {
         let overwritten =
             std::mem::take(&mut *self.overwritten.lock().unwrap_or_else(PoisonError::into_inner));
-        // What cannot be moved stays behind what is moved, and the file as long as it is.
+        // Strings that cannot be moved stay, and the file keeps its length.
         if overwritten.unknown || !self.waits_with_references() {
             return Ok(());
         }

@@ -332,7 +332,7 @@ impl DatasetState {
         // All that are concerned and in memory, whether changed or not.
         let mut keys = border.unwrap_or_else(|| exclusive.resident_keys());
         keys.retain(|key| !matches!(self.fate(key, dims), Ok(Fate::Same)));
-        // Whoever writes one of them back has to end before index and space change.
+        // A write-back of one of them must end before index and space change.
         let held = exclusive.hold(&keys);
         let change = self.medium().change();
         if let Err(error) = self.set_extent(&extent) {

@@ -67,7 +67,7 @@ impl DatasetState {
         let write = self.cache().begin_write(&self.cached, chunks)?;
         let line = Line { write, outcome: Mutex::new(Ok(())) };
         let look = Look::new(&rows);
-        // Whoever is first has room made; nobody waits for that.
+        // The first band makes room; no other waits for that.
         let made = AtomicBool::new(!new);
         executor.run(rows.bands(), &|band| {
             let Some(neighbours) = look.finish() else { return };

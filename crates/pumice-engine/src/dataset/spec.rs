@@ -482,7 +482,7 @@ fn index_info(
         )));
     }
     let now = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
-    // Those of a sparse dataset need no numbers: a B-tree finds them by their coordinates.
+    // A sparse dataset needs no numbers: a B-tree finds chunks by coordinates.
     if !is_sparse(&spec.layout) && now.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
         let what = format!(
             "{dims:?} cells in chunks of {chunk:?}: more than 2^64 of them; take larger ones, a smaller shape, or a \

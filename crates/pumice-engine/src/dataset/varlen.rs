@@ -280,7 +280,7 @@ impl DatasetState {
             let mut cell = first.to_vec();
             let Some(before) = cell[axis].checked_sub(1) else { continue };
             cell[axis] = before;
-            // What cannot be read has no room.
+            // An element that cannot be read has no room.
             let found = Selection::points(cell.len(), cell).map_err(Error::from);
             let _ = found.and_then(|cell| self.read_heaped(&cell));
         }

@@ -304,7 +304,8 @@ impl Virtual {
         }
         match outside::open(&own, name, outside::VIRTUAL_FOLDERS) {
             Ok(file) => Ok(Some(file)),
-            // What is there but cannot be opened, say because it is locked, is not missing.
+            // A file that exists but cannot be opened, for example because it is locked, is not
+            // missing.
             Err(Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -57,7 +57,7 @@ impl File {
         self.forget_idle_datasets()?;
         let made = Arc::new(made);
         let before = self.datasets().insert(made.object().address(), made.clone());
-        // What was there before at this address is no more.
+        // An older dataset at this address no longer exists.
         drop(before);
         Ok(made)
     }

@@ -49,7 +49,7 @@ impl File {
         // A multi file has an end for each of its members.
         let stored_end = match form {
             Form::Multi => superblock.end_of_file.min(total),
-            // Who writes beside readers need not have said yet, or ever, where the file ends.
+            // A SWMR writer may not have written the file's end yet, or never will.
             _ if superblock.consistency_flags & OPEN_FOR_SWMR_WRITING != 0 => total,
             Form::Single(_) | Form::Family => superblock.end_of_file,
         };

@@ -79,7 +79,7 @@ impl Blocks {
         if !block.ends_at(*end) {
             return Some(if length >= block.step { Cut::Apart } else { Cut::Needs(block.step) });
         }
-        // What is too long for a block goes through it: as much is left as was.
+        // A range too long for a block goes past it: the rest stays.
         let more = if length >= block.step { length } else { block.step };
         *end = end.checked_add(more)?;
         block.left += more;

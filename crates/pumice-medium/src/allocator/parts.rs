@@ -387,7 +387,7 @@ mod tests {
             assert_eq!(parts.allocate(4000, DataKind::Raw), None, "{rules:?}");
             assert_eq!((parts.end(), parts.free_ranges()), (end, free), "{rules:?}");
             assert!(parts.fit() && parts.is_fresh(first));
-            // What fits is still taken.
+            // Ranges that fit are still taken.
             parts.allocate(1000, DataKind::Header).unwrap();
         }
     }

@@ -89,7 +89,7 @@ impl Medium {
                 self.park(state);
             }
         }
-        // What is left is not looked through again for every block that follows.
+        // The other blocks are not searched again for every following one.
         state.spill_at = self.limit.max(state.staged.saturating_mul(2));
     }
 }

@@ -36,7 +36,7 @@ impl FractalHeap {
     pub(super) fn huge_object(&mut self, object: HugeObject) -> Result<Vec<u8>> {
         let bytes = self.medium.read(object.address, to_usize(object.length))?;
         let Some((mask, size)) = object.filtered else { return Ok(bytes) };
-        // What filters may make of some bytes is bounded by what an object header could hold.
+        // The limit of an object header bounds the output of filters.
         if size > self.medium.volume()?.saturating_mul(64).saturating_add(64 << 20) {
             let expected = "a huge object of a size that the file justifies";
             return Err(DecodeError::new(STRUCTURE, object.address, expected, size).into());

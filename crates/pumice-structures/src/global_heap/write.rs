@@ -159,7 +159,7 @@ impl GlobalHeap {
         if writing.moving.is_some() {
             return;
         }
-        // Who reads does not wait for that: then the room stays unknown.
+        // Readers do not wait for that: then the room stays unknown.
         if writing.freed.contains(&address) || self.medium.is_kept(address, length) != Some(true) {
             return;
         }
@@ -226,7 +226,7 @@ impl GlobalHeap {
         open.recent.live += 1;
         let address = open.address;
         drop(writing);
-        // Whoever read the collection before does not know the object.
+        // A reader of the old collection does not know the object.
         self.kept().drop_one(address);
         Ok((address, added))
     }

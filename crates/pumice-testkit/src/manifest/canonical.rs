@@ -150,7 +150,7 @@ impl Feeder<'_> {
                     if float.order == ByteOrder::Big {
                         element.reverse();
                     }
-                    // What is one already comes with whatever its unused bytes hold.
+                    // A long double of this format comes with its unused bytes.
                     if element.len() != LONG_DOUBLE {
                         element.truncate(used);
                         element.resize(LONG_DOUBLE, 0);

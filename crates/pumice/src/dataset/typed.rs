@@ -190,7 +190,7 @@ impl Dataset {
         let mut outgoing =
             self.at(Outgoing::new(self.engine(), memory, elements, self.datatype()))?;
         self.selected(selection, |selection, _| {
-            // What members have that get no value is looked at, and written again.
+            // Members without a value are read, and written again.
             let deciding = (!outgoing.is_complete()).then(|| self.state.deciding());
             let onto = deciding.is_some().then(|| self.state.read_heaped(selection)).transpose()?;
             if let Some(onto) = &onto

@@ -48,7 +48,7 @@ impl Differ<'_> {
             return self.attribute([&names[0], &names[1]], [&one, &other]);
         }
         if one.is_region() {
-            // What cannot be opened may never have been written.
+            // A reference that cannot be followed may never have been written.
             let (Ok((dataset, mine)), Ok((another, yours))) =
                 (first.dereference_region(one), second.dereference_region(other))
             else {

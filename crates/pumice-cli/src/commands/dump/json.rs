@@ -200,7 +200,7 @@ impl Printer<'_> {
         match (found, waiting.open) {
             (Ok(()), _) => waiting.release()?,
             (Err(error), true) => {
-                // What was printed stays.
+                // The text printed so far stays.
                 waiting.release()?;
                 self.tell(&error)?;
                 write!(self.out, "],\"error\":{}", text(&failure::chain(&error)))?;

@@ -44,7 +44,7 @@ impl Dumper<'_> {
             }
             self.data_once(dataset, extent, slab, subset)?;
         }
-        // What follows is printed like the last of them, as h5dump has it.
+        // Later elements are printed like the last of them, as in h5dump.
         Ok(())
     }
 

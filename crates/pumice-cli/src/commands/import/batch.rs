@@ -133,7 +133,7 @@ impl<'a> Batches<'a> {
             let again = last.filter(|last| last.0 == number);
             if let Some((_, first)) = again.filter(|_| cells.repeated.len() < BATCH) {
                 match self.bounds.is_some() {
-                    // What is defined comes before: `put` adds one after another.
+                    // Defined cells come first: `put` adds one after another.
                     true => cells.repeat(value, mark),
                     false => {
                         let (start, place) = (cells.cells.values.len() - self.size, cells.place());

@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             match self.lexer.name()?.as_str() {
                 "LINKTARGET" | "TARGETPATH" => target = self.lexer.quoted()?,
                 "TARGETFILE" => file = self.lexer.quoted()?,
-                // What the link leads to was printed as well.
+                // The link's target was printed as well.
                 "LINKCLASS" => drop(self.lexer.name()?),
                 _ => {
                     self.lexer.take()?;

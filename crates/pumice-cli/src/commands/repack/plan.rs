@@ -200,7 +200,7 @@ fn tell_of_lost_references(dataset: &Dataset) {
     if !datatype.refers_to_objects() {
         return;
     }
-    // Whoever copies the value says what is wrong with it.
+    // Copying the value reports its fault.
     let Ok(Some(fill)) = dataset.fill_heaped() else { return };
     if fill.values(datatype).is_ok_and(|values| values.iter().any(leads_somewhere)) {
         let path = dataset.path();
@@ -340,7 +340,7 @@ impl Request<'_> {
             Some(fill) if !own.has_references() => {
                 builder.fill_bytes_of(own.clone(), fill.to_vec())
             }
-            // What it refers to comes along.
+            // Its objects are copied with it.
             Some(_) => match self.dataset.fill_heaped()? {
                 Some(fill) if own == datatype => builder.fill_heaped(fill),
                 Some(fill) => {

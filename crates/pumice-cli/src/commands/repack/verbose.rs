@@ -178,7 +178,7 @@ pub(super) fn copied(
                     references.push((path.clone(), old));
                     continue;
                 }
-                // What is not changed is copied after its attributes.
+                // An unchanged dataset is copied after its attributes.
                 if !asked && !old.datatype().has_varlen() && old.committed_datatype().is_none() {
                     attributes(input, path, timed)?;
                     line("dset", path, timed, times, Kind::Dataset);

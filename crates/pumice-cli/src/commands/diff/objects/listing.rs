@@ -271,7 +271,7 @@ impl Walk<'_> {
             found.kind = Type::of(&node);
             self.listing.found.push(found);
             let Node::Group(inner) = node else { continue };
-            // What is behind a link is listed even if it was before.
+            // The target of a link is listed even if it was before.
             let (start, address) =
                 (if kind.is_link() { stack.len() } else { start }, inner.address());
             if !kind.is_link() && !stack[start].entered.insert(address) {

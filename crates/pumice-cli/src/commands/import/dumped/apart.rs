@@ -28,7 +28,7 @@ impl Undo {
         let mut top = String::new();
         for part in path.split('/').filter(|part| !part.is_empty()) {
             top = top + "/" + part;
-            // What is below something new goes with it.
+            // Members of a new object go with it.
             if paths.contains(&top) {
                 return;
             }

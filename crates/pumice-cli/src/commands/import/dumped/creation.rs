@@ -321,7 +321,7 @@ fn words(lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
             Token::Mark(b'{') => depth += 1,
             Token::Mark(b'}') => depth -= 1,
             Token::Word(word) => words.push(word),
-            // What was asked of a filter, which may have blanks.
+            // The text configuration of a filter may have blanks.
             Token::Text(text) if words.last().is_some_and(|word| word == CONFIG) => {
                 words.push(String::from_utf8_lossy(&text).into_owned());
             }
