@@ -21,7 +21,7 @@ const CACHE: u64 = 4 << 20;
 const LEAST_READ: u64 = 256;
 
 /// Searches for unused space below `end` in a store whose HDF5 part begins at `base`. Reads at most
-/// `budget` bytes.
+/// `allowed` bytes.
 pub(super) fn look(
     store: &Arc<dyn Store>,
     base: u64,

@@ -61,7 +61,7 @@ impl File {
         Ok(left)
     }
 
-    /// The error that names the chunks that were not stored, if there are any. `last`: they are
+    /// The error that names the chunks that were not stored, if there are any. `lost`: they are
     /// lost, because the file is being closed.
     pub(super) fn told(&self, refused: Vec<Refused<DatasetLayout>>, lost: bool) -> Result<()> {
         let mut refused = refused.into_iter().map(|one| (self.named(&one), one));
