@@ -35,7 +35,7 @@ pub struct Attribute {
     pub extent: Extent,
     /// Its elements, in that type.
     pub data: Vec<u8>,
-    /// Where the committed datatype is that it shares.
+    /// The address of the committed datatype that it shares.
     pub committed: Option<u64>,
     /// Its place in the order of creation, if the object tracks that.
     pub creation_order: Option<u32>,
@@ -400,7 +400,7 @@ fn make_compact(
     }
 }
 
-/// Gives an attribute another name.
+/// Renames an attribute.
 pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Result<()> {
     if attribute(file, object, new_name)?.is_some() {
         return Err(Error::Exists(format!("attribute \"{new_name}\" exists already")));
@@ -469,7 +469,7 @@ fn opened<'a>(
     Ok(dense)
 }
 
-/// Where an object's attributes are; as its header wants it if no message says.
+/// An object's attribute info; libhdf5's default if it has no such message.
 pub(crate) fn info(object: &Object) -> Result<AttributeInfo> {
     if let Some(message) = object.message(kind::ATTRIBUTE_INFO) {
         return Ok(AttributeInfo::decode(&message.body, &object.context(&message))?);
@@ -545,7 +545,7 @@ fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
     Ok(Attribute { name: message.name, datatype, extent, data, committed, creation_order })
 }
 
-/// Where the committed datatype is that an object shares, if it does.
+/// The address of the committed datatype that an object shares, if it does.
 pub fn committed_datatype(file: &File, object: &Object) -> Option<u64> {
     let raw = object.message(kind::DATATYPE).filter(RawMessage::is_shared)?;
     match SharedLocation::decode(&raw.body, &shared::context(file, &raw)) {

@@ -100,7 +100,7 @@ struct Copier<'a> {
     copied: HashMap<(*const File, u64), u64>,
     /// Files that objects were copied from: they stay open, and so have different places.
     sources: Vec<Arc<File>>,
-    /// How many links lead to a copy so far.
+    /// The number of links to each copy so far.
     links: HashMap<u64, u32>,
     created: Vec<u64>,
     /// The steps that are left, the last first: a group's members come before the next member of
@@ -177,7 +177,7 @@ impl<'a> Copier<'a> {
         self.link_referenced()
     }
 
-    /// Where the copy of an object is or will be.
+    /// The address of an object's copy, which may still have to be filled.
     fn copy_of(&mut self, file: &Arc<File>, address: u64, depth: usize) -> Result<u64> {
         let key = (Arc::as_ptr(file), address);
         if let Some(&copy) = self.copied.get(&key) {
@@ -205,7 +205,7 @@ impl<'a> Copier<'a> {
         Ok(to)
     }
 
-    /// Takes note of a link to a copy. A new object has one from the start.
+    /// Notes a link to a copy. A new object has one from the start.
     fn count_link(&mut self, copy: u64) -> Result<()> {
         let count = self.links.entry(copy).or_insert(0);
         *count += 1;

@@ -21,7 +21,7 @@ pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
     }
 }
 
-/// Takes note that something leads to the object at `address` no more.
+/// Removes one reference to the object at `address`, and deletes the object with the last.
 pub fn release(file: &File, address: u64) -> Result<()> {
     let before = file.medium().given_back();
     let done = release_all(file, vec![address], HashSet::new());

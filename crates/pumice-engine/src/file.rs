@@ -63,7 +63,7 @@ pub struct Asked<'a> {
     pub writes: bool,
 }
 
-/// How many idle objects are remembered.
+/// The most idle objects that are remembered.
 const IDLE: usize = 4096;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -96,7 +96,7 @@ pub struct File {
     deleted: AtomicU64,
     /// Datasets that were created while space of deleted objects was not free yet.
     displaced: Mutex<BTreeSet<u64>>,
-    /// How long the file was when it was opened.
+    /// The length of the file when it was opened.
     opened_length: u64,
     /// Files that links of this one have led to, open for editing.
     outside: Mutex<Vec<Weak<File>>>,
@@ -106,7 +106,7 @@ pub struct File {
     place: OnceLock<OpenEntry>,
     /// This file, for those who outlive a call and must not keep it open.
     this: Weak<File>,
-    /// One that no other file of this process has, or had.
+    /// A number that no other file of this process has or had.
     number: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct File {
 #[derive(Default)]
 struct Objects {
     list: Listed<Object>,
-    /// How many there were when idle ones were last forgotten.
+    /// The number of objects that the last pass left.
     kept: usize,
 }
 
@@ -183,7 +183,7 @@ impl File {
         })
     }
 
-    /// Says where in the list of open files this one is.
+    /// Sets the file's entry in the list of open files.
     pub(crate) fn settle(&self, place: OpenEntry) {
         self.medium.note_name(place.path());
         // A file is opened once.
@@ -200,7 +200,7 @@ impl File {
         &self.medium
     }
 
-    /// Where variable-length data lies.
+    /// The file's global heap.
     pub fn global_heap(&self) -> &Arc<GlobalHeap> {
         &self.heap
     }
@@ -227,7 +227,7 @@ impl File {
         [leaf, internal, self.extension.chunk_rank(&self.superblock)]
     }
 
-    /// How room is found in the file.
+    /// The file-space settings.
     pub fn file_space(&self) -> FileSpaceInfo {
         match self.writable() {
             true => self.space().info().clone(),
@@ -285,7 +285,7 @@ impl File {
         self.place.get().map_or_else(Locking::from_environment, OpenEntry::locking)
     }
 
-    /// How far its virtual datasets reach.
+    /// The extent of its virtual datasets without end.
     pub(crate) fn virtual_view(&self) -> VirtualView {
         self.options.virtual_view
     }
@@ -295,7 +295,7 @@ impl File {
         self.this.clone()
     }
 
-    /// One that no other file of this process has, or had.
+    /// A number that no other file of this process has or had.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -340,7 +340,7 @@ impl File {
         self.require_version(needed, "a datatype")
     }
 
-    /// Which versions of messages new objects get.
+    /// The versions of messages that new objects get.
     pub fn era(&self) -> Era {
         match self.library_version() < LibraryVersion::V18 {
             true => Era::Old,

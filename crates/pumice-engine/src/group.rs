@@ -24,11 +24,10 @@ use pumice_medium::Medium;
 use pumice_medium::MetadataIo;
 use std::sync::{Arc, MutexGuard};
 
-/// How many links are stored in messages at most, and how many in dense storage at least, where a
-/// group does not say.
+/// The most links in messages, and the fewest in dense storage, by default.
 const PHASE_CHANGE: (u16, u16) = (8, 6);
 
-/// Where the links of an open group are.
+/// The links of an open group.
 #[derive(Default)]
 pub(crate) enum Links {
     /// The links have not been read yet.
@@ -49,13 +48,13 @@ pub struct GroupSpec {
     pub track_order: bool,
     /// Whether dense storage has an index by creation order.
     pub index_order: bool,
-    /// How many links are stored in messages at most, and how many in dense storage at least.
+    /// The most links in messages, and the fewest in dense storage.
     pub phase_change: Option<(u16, u16)>,
-    /// How many links there will be, and how long their names.
+    /// The expected number of links, and the length of their names.
     pub estimates: Option<(u16, u16)>,
     /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
-    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    /// The most attributes in messages, and the fewest in dense storage.
     pub attribute_phase_change: Option<(u16, u16)>,
 }
 
@@ -148,7 +147,7 @@ pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
     Ok(links)
 }
 
-/// How many links a group has.
+/// The number of a group's links.
 pub fn count(file: &File, group: &Object) -> Result<u64> {
     let mut storage = opened(file, group)?;
     Ok(match &mut *storage {

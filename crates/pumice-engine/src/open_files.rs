@@ -28,12 +28,12 @@ use std::time::{Duration, Instant};
 /// The longest wait for a stable state of a file that others are changing.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How a file is to be opened.
+/// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// For reading.
+    /// Reading.
     Read,
-    /// For reading and changing.
+    /// Reading and changing.
     Edit,
     /// Made, or emptied if it is there.
     Create,
@@ -244,7 +244,7 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
     }
 }
 
-/// Where an open file is in the list; leaving it gives up the lock.
+/// A file's entry in the list of open files; dropping it gives up the lock.
 pub(crate) struct OpenEntry {
     identity: Identity,
     /// The process that opened it.
@@ -274,7 +274,7 @@ impl OpenEntry {
         (self.readers)().map_err(failed)
     }
 
-    /// How it is locked.
+    /// How the file is locked.
     pub(crate) fn locking(&self) -> Locking {
         self.locking
     }

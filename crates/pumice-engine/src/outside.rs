@@ -80,7 +80,7 @@ fn origin(file: &File, folder: &str) -> PathBuf {
     own.join(rest.trim_start_matches('/'))
 }
 
-/// Where external raw data is: as the path says, unless the environment names a folder.
+/// The path of external raw data: as stored, unless the environment names a folder.
 pub(crate) fn data_path(file: &File, name: &str) -> PathBuf {
     match std::env::var(DATA_FOLDER) {
         Ok(folder) if !folder.is_empty() && !Path::new(name).is_absolute() => {

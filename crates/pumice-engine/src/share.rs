@@ -72,8 +72,8 @@ pub(crate) fn begin(
     Ok(extension)
 }
 
-/// Lets the objects of a complete file share messages. The file must be closed after this. Gives the number
-/// of messages that stand in the heaps now.
+/// Lets the objects of a complete file share messages. The file must be closed after this. Returns
+/// the number of messages in the heaps.
 pub fn messages(file: &Arc<File>) -> Result<u64> {
     let Some(info) = file.extension().shared_table else { return Ok(0) };
     let table = &file.extension().shared_messages;
@@ -131,11 +131,11 @@ fn list_length(medium: &Medium, messages: usize) -> u64 {
 /// The kind and the body of a message.
 type Body = (u16, Vec<u8>);
 
-/// How messages are shared.
+/// The state of sharing messages.
 struct Sharing<'a> {
     file: &'a Arc<File>,
     table: &'a [SharedMessageIndex],
-    /// How often a message is there.
+    /// The number of occurrences of each message.
     counts: HashMap<Body, u32>,
 }
 

@@ -63,7 +63,7 @@ impl Committed {
         Self { file: file.weak(), address }
     }
 
-    /// Where it is in `file`, which must be its own.
+    /// Its address in `file`, which must be its own.
     pub(crate) fn address_in(&self, file: &File) -> Result<u64> {
         match std::ptr::eq(self.file.as_ptr(), file) {
             true => Ok(self.address),

@@ -146,17 +146,17 @@ pub struct CreateOptions {
     pub user_block: u64,
     /// The properties of the root group.
     pub root: GroupSpec,
-    /// How room is found.
+    /// The file-space settings.
     pub space: SpaceOptions,
     /// Bytes of each file of a family, if the file is to be one.
     pub member_size: Option<u64>,
-    /// Of which files by kind of data the file is to consist, if not of one.
+    /// The members of the file by kind of data, if it is not one file.
     pub by_kind: Option<ByKind>,
     /// What commits survive; also for an existing file.
     pub durability: Durability,
     /// The cache options of each dataset that is opened; also for an existing file.
     pub chunk_cache: Option<DatasetOptions>,
-    /// How much memory changed metadata may take, if not as much as usual.
+    /// The memory for changed metadata, if not the default.
     pub metadata_limit: Option<usize>,
     /// Whether the file is marked as open for writing from opening to closing.
     pub mark_open: bool,
@@ -165,13 +165,13 @@ pub struct CreateOptions {
     /// Whether there is one writer and many readers: a file that is read may be written elsewhere,
     /// one that is edited may be read.
     pub swmr: bool,
-    /// Where larger ranges of a file begin; also for a file that is there.
+    /// The alignment of larger ranges; also for an existing file.
     pub alignment: Option<Alignment>,
-    /// How many bytes are put aside for metadata at a time, if not as many as usual.
+    /// Bytes that are set aside for metadata at a time, if not the default.
     pub metadata_block: Option<u64>,
-    /// Which messages of a new file's objects can be shared.
+    /// The messages that a new file's objects can share.
     pub shared_messages: LeastSizes,
-    /// How far virtual datasets without end reach; also for a file that is there.
+    /// The extent of virtual datasets without end; also for an existing file.
     pub virtual_view: VirtualView,
     /// Bytes of addresses and of lengths in a new file, if not 8.
     pub widths: Option<(u8, u8)>,
@@ -201,7 +201,7 @@ impl CreateOptions {
         }
     }
 
-    /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
+    /// Bytes that a new file sets aside at a time, for metadata and for raw data.
     ///
     /// Files of the older format are laid out as libhdf5 does it. For others this must be asked
     /// for: it would only make them larger.
@@ -217,7 +217,7 @@ impl CreateOptions {
     }
 }
 
-/// How room is found in a new file.
+/// The file-space settings of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceOptions {
     /// The strategy.

@@ -63,7 +63,7 @@ impl LocalHeap {
         Ok(Self { address, header, segment, sizes, free, dirty, written })
     }
 
-    /// Where its header is.
+    /// The address of its header.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -229,7 +229,7 @@ impl LocalHeap {
         Ok(Some(offset))
     }
 
-    /// Gives the segment a new place.
+    /// Allocates a new place for the segment.
     fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let address = io.allocate_for(DataKind::LocalHeap, self.segment_bytes())?;
         io.free(self.header.data_address, self.header.data_size);

@@ -89,7 +89,7 @@ impl Group {
 }
 
 impl DatasetBuilder {
-    /// As [`create`](Self::create), of the shape of an array and with its values.
+    /// Creates a dataset of the shape of an array, with its values; see [`create`](Self::create).
     ///
     /// ```
     /// use ndarray::array;

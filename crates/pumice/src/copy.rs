@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// About how many bytes are read and written at once where all cells are copied.
 const SLAB_BYTES: u64 = 16 << 20;
 
-/// Which cells a copy has.
+/// The cells that a copy keeps.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Keep {

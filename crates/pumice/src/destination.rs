@@ -1,4 +1,4 @@
-//! Where something new goes: a group, and a name in it.
+//! The place of a new link: a group, and a name in it.
 //!
 //! A path may lead through external links, so the group may be in another file than the start of
 //! the path. The place creates its object in the group's own file: an address of one file means

@@ -11,12 +11,12 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How a dataset is stored in the copy of a file.
+/// The storage of a dataset in the copy of a file.
 #[derive(Clone, Debug)]
 pub struct Remade {
     /// Its new description, which must have its shape.
     pub builder: DatasetBuilder,
-    /// Which cells the copy has.
+    /// The cells that the copy keeps.
     pub keep: Keep,
 }
 
@@ -149,7 +149,7 @@ struct Remaker<C, P> {
     paths: HashMap<u64, ObjectPath>,
     choose: C,
     progress: P,
-    /// Which cells copies have, by the address of the original.
+    /// The cells that copies keep, by the address of the original.
     keep: HashMap<u64, Keep>,
     /// Bytes of the present dataset that were told.
     told: u64,

@@ -170,12 +170,12 @@ impl Group {
         &self.path
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.object.link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.object.modified()
     }
@@ -185,7 +185,7 @@ impl Group {
         crate::dataset::creation::comment(&self.object)
     }
 
-    /// Gives the group a comment, or takes it away.
+    /// Sets the group's comment, or removes it.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -378,7 +378,7 @@ impl Group {
         set.map_err(|error| error.at(&self.path))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
         let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
         renamed.map_err(|error| error.at(&self.path))

@@ -150,7 +150,7 @@ impl Group {
         delete::unlink(parent.engine(), parent.object(), name).map_err(at)
     }
 
-    /// How many members it has.
+    /// The number of members.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -27,9 +27,9 @@ pub struct NewAttribute {
 /// The elements of an attribute that is still to be stored.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// As the file will have them.
+    /// The elements' stored bytes.
     Stored(Datatype, Vec<u8>),
-    /// With data of variable length in a heap of their own.
+    /// Elements with data of variable length in a heap of their own.
     Heaped(Datatype, Heaped),
     /// References, each with the file that it belongs to; `None` for a null reference.
     References(ReferenceKind, Vec<Option<(Reference, Home)>>),

@@ -43,7 +43,7 @@ impl Copier<'_> {
     }
 }
 
-/// Gives a new dataset references as wide as `file` has them, also in its fill value.
+/// Fits the references of a new dataset, and of its fill value, to the widths of `file`.
 pub fn fit(spec: &mut DatasetSpec, file: &File) -> Result<()> {
     let sized = sized(&spec.datatype, file)?;
     if sized == spec.datatype {

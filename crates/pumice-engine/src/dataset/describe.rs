@@ -40,7 +40,7 @@ pub(super) struct Description {
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
-    /// Where the elements of a virtual dataset are.
+    /// The sources of a virtual dataset.
     pub(super) sources: Option<Virtual>,
     pub(super) message: Layout,
 }
@@ -89,9 +89,9 @@ pub(super) fn optional(file: &File, object: &Object, kind: u16) -> Result<Option
 struct Filling {
     /// The fill value, if one was set.
     value: Option<Vec<u8>>,
-    /// When it is written.
+    /// When the fill value is written.
     time: FillTime,
-    /// When space is taken.
+    /// When space is allocated.
     allocation: AllocationTime,
 }
 

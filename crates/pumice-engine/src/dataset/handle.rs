@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 pub struct Handle(Arc<DatasetState>);
 
 impl Handle {
-    /// One more handle.
+    /// Makes another handle.
     pub fn new(state: Arc<DatasetState>) -> Self {
         state.count_handles(|count| count + 1);
         Self(state)

@@ -55,7 +55,7 @@ pub(super) enum Fate {
 #[derive(Default)]
 pub(super) struct Changes {
     gone: Vec<Dims>,
-    /// With the address of the new form.
+    /// Rewritten chunks with their new addresses.
     pub(super) rewritten: Vec<(Dims, u64)>,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
@@ -318,7 +318,7 @@ impl DatasetState {
         Ok(affected)
     }
 
-    /// Lets index, cache and header follow the new extent.
+    /// Applies the new extent to index, cache and header.
     fn apply(
         &self,
         table: &ChunkTable,

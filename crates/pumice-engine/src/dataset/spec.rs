@@ -49,7 +49,7 @@ pub struct DatasetSpec {
     pub committed: Option<Committed>,
     /// Its current and maximum dimensions.
     pub extent: Extent,
-    /// How it is stored.
+    /// The storage layout.
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
@@ -65,7 +65,7 @@ pub struct DatasetSpec {
     pub track_times: bool,
     /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
-    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    /// The most attributes in messages, and the fewest in dense storage.
     pub attribute_phase_change: Option<(u16, u16)>,
 }
 
@@ -112,7 +112,7 @@ impl DatasetSpec {
         }
     }
 
-    /// When space is taken.
+    /// When space is allocated.
     fn allocation(&self) -> AllocationTime {
         match (self.allocation, &self.layout) {
             (AllocationTime::Default, LayoutSpec::Compact) => AllocationTime::Early,
@@ -138,7 +138,7 @@ impl DatasetSpec {
     }
 }
 
-/// How a new dataset is stored.
+/// The storage layout of a new dataset.
 #[derive(Clone, Debug)]
 pub enum LayoutSpec {
     /// In the object header.
@@ -161,7 +161,7 @@ pub enum LayoutSpec {
     },
     /// In other datasets.
     Virtual {
-        /// Which elements are where.
+        /// The mappings to sources.
         mappings: Vec<VirtualMapping>,
     },
     /// In sparse chunks.

@@ -371,7 +371,7 @@ impl DatasetState {
     }
 }
 
-/// Where each of the points stands for the last time, if one repeats.
+/// The last position of each point, if one repeats.
 fn last_of_each(rank: usize, points: &[u64]) -> Option<Vec<usize>> {
     let point = |at: usize| &points[at * rank..(at + 1) * rank];
     let mut order: Vec<usize> = (0..points.len() / rank.max(1)).collect();

@@ -29,29 +29,30 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// How many virtual datasets may lead to each other before that counts as a circle.
+/// The deepest nesting of virtual datasets; deeper ones count as a circle.
 const MAX_NESTING: usize = 16;
 /// The most numbered sources that are looked for.
 const MAX_BLOCKS: u64 = 1 << 20;
 /// The most runs of a selection.
 const MAX_RUNS: usize = 1 << 23;
-/// How many sources are kept open.
+/// The most sources that are kept open.
 const KEPT: usize = 256;
 
 thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How far virtual datasets without end reach.
+/// The extent of virtual datasets without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualView {
-    /// To the first element that any source lacks, instead of the last that one has.
+    /// Whether the extent ends at the first element that any source lacks, instead of the last that
+    /// one has.
     pub first_missing: bool,
-    /// How many numbered sources in a row may be missing before one that is there.
+    /// The most numbered sources in a row that may be missing before one that exists.
     pub gap: u64,
 }
 
-/// Where the elements of a virtual dataset are.
+/// The sources of a virtual dataset.
 pub struct Virtual {
     file: Weak<File>,
     /// The number of that file.
@@ -86,7 +87,7 @@ struct Piece {
     source: Source,
     from: Selection,
     to: Selection,
-    /// Where `from` is the beginning of a selection without end: that one.
+    /// The endless selection of which `from` is the beginning.
     endless: Option<Selection>,
 }
 
@@ -519,7 +520,7 @@ fn linear(cell: &[u64], dims: &[u64]) -> u64 {
         .fold(0, |number, (&index, &side)| number.saturating_mul(side).saturating_add(index))
 }
 
-/// From "virtual cell to source cell" and "virtual cell to place": "source cell to place".
+/// Combines "virtual cell to source cell" with "virtual cell to place" to "source cell to place".
 fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     let (mut pairs, mut first) = (Vec::new(), 0);
     for place in wanted {
@@ -535,7 +536,7 @@ fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     pairs
 }
 
-/// One virtual dataset deeper than before, as long as it lives.
+/// Counts one more level of nesting as long as it lives.
 struct Deeper;
 
 impl Deeper {

@@ -12,7 +12,7 @@ use pumice_format::messages::kind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// From how many bytes of free space on it is worth moving data there.
+/// The free bytes from which on it is worth moving data.
 const LEAST_GAIN: u64 = 512;
 
 /// The size from which moving data takes noticeable time.

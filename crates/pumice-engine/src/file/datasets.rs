@@ -21,12 +21,12 @@ const TOGETHER: usize = 64;
 pub(super) struct Forgetting {
     /// How many datasets the last pass left. Held during a pass.
     kept: Mutex<usize>,
-    /// How often some were forgotten; changes only while the list is held.
+    /// Counts passes; changes only while the list is held.
     times: AtomicU64,
 }
 
 impl Forgetting {
-    /// Takes note that some were forgotten. The list is held.
+    /// Counts a pass. The list is held.
     pub(super) fn note(&self) {
         self.times.fetch_add(1, Ordering::Release);
     }

@@ -13,7 +13,7 @@ impl File {
         self.place.get().is_none_or(OpenEntry::is_at_its_path)
     }
 
-    /// Takes note that it has led to another file.
+    /// Notes that it has led to another file.
     pub(crate) fn note_outside(&self, other: &Arc<File>) {
         if !self.writable() || !other.writable() || std::ptr::eq(self, &**other) {
             return;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The most datasets that an error names.
 const MOST_NAMED: usize = 8;
 
-/// Gives errors apart that say that all could be stored but some chunks.
+/// Separates the error that some chunks were not stored from all others.
 pub(super) fn unless_stored(result: Result<()>) -> Result<Result<()>> {
     match result {
         Err(error) if !error.is_not_stored() => Err(error),

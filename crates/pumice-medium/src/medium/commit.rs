@@ -41,7 +41,7 @@ pub struct Snapshot {
     new: HashSet<u64>,
     /// Blocks that wait elsewhere in the file; each of them replaces another.
     parked: Vec<(u64, ParkedRange)>,
-    /// Where the parts of the file end.
+    /// The ends of the file's parts.
     ends: Vec<u64>,
 }
 
@@ -321,7 +321,7 @@ impl Medium {
         Ok(Superblock::decode(&bytes, self.base())?)
     }
 
-    /// Takes note of the superblock that the file has, of `length` bytes.
+    /// Remembers the superblock of the file, of `length` bytes.
     pub fn note_superblock(&self, length: usize) -> Result<()> {
         let bytes = self.read_superblock(length)?;
         self.state().superblock = Some(bytes);

@@ -31,12 +31,12 @@ pub enum SearchResult {
 /// A search of the committed file with a limit of bytes to read.
 pub(super) type Look = Arc<dyn Fn(u64) -> SearchResult + Send + Sync>;
 
-/// How unused space is looked for.
+/// The state of the search.
 pub(super) struct Looking {
     look: Look,
-    /// Where the file ended when it was opened.
+    /// The end of the file when it was opened.
     end: u64,
-    /// By how many bytes it is to grow before the next look.
+    /// The growth at which the next search is due.
     due: u64,
 }
 
@@ -55,7 +55,7 @@ impl Medium {
         self.looks.store(false, Ordering::Relaxed);
     }
 
-    /// Looks for unused space if there is no room for `length` bytes.
+    /// Searches for unused space if there is no room for `length` bytes.
     pub(super) fn look_for_room(&self, length: u64) {
         // Readers of SWMR may be on their way to what was deleted.
         if !self.looks.load(Ordering::Relaxed) || length == 0 || self.writes_swmr() {

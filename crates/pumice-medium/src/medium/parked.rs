@@ -23,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Bytes of parked blocks that are in memory at a time.
 pub(super) const TOGETHER: usize = 4 << 20;
 
-/// Where a block waits.
+/// The range where a block waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParkedRange {
     pub(super) at: u64,
@@ -52,7 +52,7 @@ pub(super) struct Parking {
 }
 
 impl Parked {
-    /// Where the block at `address` is parked.
+    /// The range of the parked block for `address`.
     pub(super) fn get(&self, address: u64) -> Option<ParkedRange> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -198,7 +198,7 @@ impl Medium {
 }
 
 impl Parking {
-    /// Takes note of a block that is parked.
+    /// Adds a parked block.
     fn put(&mut self, address: u64, place: ParkedRange) {
         self.bytes += place.length;
         if let Some(old) = self.list.change(|places| places.insert(address, place)) {

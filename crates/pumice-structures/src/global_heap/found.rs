@@ -24,7 +24,7 @@ impl Found {
     }
 }
 
-/// Where heaped objects go.
+/// The sink for heaped objects.
 pub(super) struct Sink<'a> {
     pub(super) heap: &'a GlobalHeap,
 }

@@ -30,7 +30,7 @@ pub(super) struct FixedArray {
     /// Undefined until the first commit.
     header: u64,
     header_dirty: bool,
-    /// Where the data block is; undefined if there is none, or none was committed yet.
+    /// The address of the data block; undefined if there is none, or none was committed yet.
     data_block: u64,
     /// `None` if there is none, or it was not loaded yet.
     block: Option<Block>,

@@ -32,12 +32,12 @@ pub struct Coo<T> {
     pub shape: Vec<u64>,
     /// Coordinates along each axis, equally many.
     pub columns: Vec<Vec<u64>>,
-    /// One value for each.
+    /// The value of each cell.
     pub values: Vec<T>,
 }
 
 impl<T: Copy> Coo<T> {
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
     }
@@ -113,7 +113,7 @@ impl Dataset {
 #[derive(Debug)]
 pub struct CooBlocks<T> {
     dataset: Dataset,
-    /// That of the dataset at the beginning.
+    /// The shape of the dataset at the beginning.
     shape: Vec<u64>,
     /// The blocks that are left, next first.
     blocks: VecDeque<Block>,

@@ -25,7 +25,7 @@ pub enum Duplicates {
     /// numbers. Sums are exact in a dataset of integers; one that its type cannot hold is an error.
     /// In a dataset of floating-point numbers they are computed in 64 bits and rounded once.
     Sum,
-    /// It is an error.
+    /// Such a cell is an error.
     Error,
 }
 

@@ -58,8 +58,8 @@ impl Dataset {
         self.read_into_with(selection, buffer, &Transfer::default())
     }
 
-    /// As [`read`](Self::read), in the way that `transfer` says. It must not have places in memory
-    /// of its own: see [`read_into_with`](Self::read_into_with).
+    /// Reads cells with the options of `transfer`; see [`read`](Self::read). It must not have
+    /// places in memory of its own: see [`read_into_with`](Self::read_into_with).
     pub fn read_with<T: H5Type>(
         &self,
         selection: impl Select,
@@ -105,7 +105,8 @@ impl Dataset {
         Error::Type(pumice_types::TypeError::NoConversion { from, to })
     }
 
-    /// As [`read_into`](Self::read_into), in the way that `transfer` says.
+    /// Reads cells into a buffer with the options of `transfer`; see
+    /// [`read_into`](Self::read_into).
     pub fn read_into_with<T: H5Type>(
         &self,
         selection: impl Select,
@@ -143,7 +144,7 @@ impl Dataset {
         self.write_with(selection, values, &Transfer::default())
     }
 
-    /// As [`write`](Self::write), in the way that `transfer` says.
+    /// Writes values with the options of `transfer`; see [`write`](Self::write).
     pub fn write_with<T: H5Type>(
         &self,
         selection: impl Select,

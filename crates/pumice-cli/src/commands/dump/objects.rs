@@ -465,7 +465,7 @@ impl<'a> Dumper<'a> {
         Ok(writeln!(self.sinks.text(), "{:1$}{text}", "", indent)?)
     }
 
-    /// Takes note of how a part of the work went.
+    /// Notes how a part of the work went.
     pub(super) fn note(&mut self, outcome: Outcome) {
         if outcome == Outcome::Incomplete {
             self.outcome = outcome;

@@ -270,7 +270,7 @@ impl<'a> Batches<'a> {
         (0..cells.len()).filter(within).collect()
     }
 
-    /// Takes note of where cells were written.
+    /// Notes where cells were written.
     fn widen(&mut self, cells: &Cells) {
         let ranges =
             cells.columns.iter().filter_map(|axis| Some(*axis.iter().min()?..=*axis.iter().max()?));

@@ -40,7 +40,7 @@ pub(super) fn block(
     with_axis(selection, axis, HyperslabAxis { start, count: 1, ..parameters })
 }
 
-/// How many cells a selection has at one place of its unlimited axis.
+/// The number of cells of a selection at one place of its unlimited axis.
 pub(super) fn layer(selection: &Selection, axis: usize) -> u64 {
     let axes = selection.regular().unwrap_or_default();
     let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);

@@ -18,7 +18,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const RESET_BYTES: u64 = 16 << 20;
 
 impl DatasetState {
-    /// Lets the selected cells read as the fill value again: where cells cannot be undefined, it is written.
+    /// Makes the selected cells read as the fill value: writes it where cells cannot be undefined.
     pub fn reset(&self, selection: &Selection) -> Result<()> {
         let Some(sources) = &self.sources else { return self.erase(selection) };
         self.begin_write()?;

@@ -92,7 +92,7 @@ impl BTree1 {
         Ok(())
     }
 
-    /// Gives a tree without chunks a root.
+    /// Allocates a root for a tree without chunks.
     pub(in crate::index) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if self.address != UNDEFINED {
             return Ok(());
