@@ -87,7 +87,7 @@ impl File {
         Self::options().create_in(Arc::new(MemoryStore::default()))
     }
 
-    /// How many revisions an onion file has beside the original.
+    /// The number of revisions of an onion file, without the original.
     pub fn revisions(path: impl AsRef<Path>) -> Result<u64> {
         OnionStore::revisions(path.as_ref())
     }

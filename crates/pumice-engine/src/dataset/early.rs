@@ -41,7 +41,7 @@ impl DatasetState {
         let table = match &self.layout.storage {
             Storage::Contiguous(contiguous) => return contiguous.allocate(true),
             Storage::Dense(_, table) => table,
-            // What is not defined takes no space, but the index is there.
+            // Undefined cells take no space, but the index exists.
             Storage::Sparse(_, table) => return table.index().place(&*self.medium),
             Storage::VariableLength(_, table) => return table.index().place(&*self.medium),
             _ => return Ok(()),

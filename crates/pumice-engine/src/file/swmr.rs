@@ -10,8 +10,8 @@ use crate::{Error, Result};
 use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
 use pumice_medium::Swmr;
 use pumice_store::Renewal;
-use std::sync::atomic::Ordering;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 impl File {
     /// Whether other programs may write the file while it is read, or read it while it is written.
@@ -24,7 +24,9 @@ impl File {
     pub fn start_swmr_write(&self) -> Result<()> {
         self.medium.require_writable()?;
         if self.medium.writes_swmr() {
-            return Err(Error::Invalid("SWMR has been started already".into()));
+            return Err(Error::Invalid(
+                "SWMR was started already; it ends when the file is closed".into(),
+            ));
         }
         let version = self.superblock.version;
         if version < 3 {
@@ -83,7 +85,7 @@ impl File {
         for dataset in self.open_datasets() {
             refreshed = refreshed.and(dataset.refresh(self));
         }
-        // What was read meanwhile by somebody who had not been refreshed yet.
+        // Chunks that a dataset read before its own refresh.
         self.heap.forget_read();
         // Else what is not known as it is now would be read by what it was.
         if refreshed.is_ok() || !self.medium.is_unlocked() {
