@@ -11,8 +11,9 @@ use crate::error::CacheError;
 use crate::exclusive::Exclusive;
 use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
-use crate::layout::Layout;
+use crate::layout::{Layout, ReadPlan};
 use crate::member::Member;
+use crate::observer::Observer;
 use crate::order::{Entry, Keys, Kind, Order};
 use crate::refused::Refused;
 use crate::request::Item;
@@ -20,7 +21,6 @@ use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::{Reason, Stats};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, yield_now};
-use crate::trace::TraceError;
 
 /// How often a dataset that is closed looks whether others have let go of it.
 const MOST_TURNS: usize = 10_000;
@@ -379,20 +379,11 @@ impl<L: Layout> ChunkCache<L> {
         dataset.member.stats()
     }
 
-    /// Records, from now on, which chunks are used and how.
-    ///
-    /// A trace that is being recorded ends first, and its error is returned. See
-    /// [`trace`](crate::trace) for what is recorded and [`simulate`](crate::simulate) for what it
-    /// is good for.
-    pub fn start_trace(&self, to: impl std::io::Write + Send + 'static) -> Result<(), TraceError> {
+    /// Lets `observer` see, from now on, which chunks are used and how; `None`: nobody. Gives back the
+    /// one that has seen it so far.
+    pub fn observe(&self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
         self.shared.budget.settle();
-        self.shared.budget.recorder.start(Box::new(to))
-    }
-
-    /// Ends the recording, if there is one; returns the first error that it met.
-    pub fn stop_trace(&self) -> Result<(), TraceError> {
-        self.shared.budget.settle();
-        self.shared.budget.recorder.stop()
+        self.shared.budget.watch.replace(observer)
     }
 
     /// The settings in force.
@@ -513,11 +504,11 @@ impl<L: Layout> Shared<L> {
         if member.order.claimed(hash) {
             return None;
         }
-        let chunk = body.chunk_with(member.layout.part(request))?;
-        let result = shield(|| member.layout.scatter(key, chunk, request));
+        let ReadPlan { part, share, .. } = member.layout.plan_read(key, None, request);
+        let chunk = body.chunk_with(part)?;
+        let result = shield(|| member.layout.scatter(key, Some(chunk), request));
         drop(body);
         let ahead = slot.is_ahead();
-        let share = member.layout.read_share(key, request);
         if let Some(told) = self.budget.touch(slot, Visit { write: false, share, hit: true }) {
             // Who has only hits may have rested, too, and others may need the memory.
             let resized = self.arrive(0);

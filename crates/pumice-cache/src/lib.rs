@@ -90,13 +90,9 @@
 //!         Ok(())
 //!     }
 //!     fn scatter(
-//!         &self, _: &u64, chunk: &[u8; 4], out: &mut &mut [u8; 4],
+//!         &self, _: &u64, chunk: Option<&[u8; 4]>, out: &mut &mut [u8; 4],
 //!     ) -> Result<(), CacheError> {
-//!         **out = *chunk;
-//!         Ok(())
-//!     }
-//!     fn scatter_absent(&self, _: &u64, out: &mut &mut [u8; 4]) -> Result<(), CacheError> {
-//!         **out = [0; 4];
+//!         **out = *chunk.unwrap_or(&[0; 4]);
 //!         Ok(())
 //!     }
 //!     fn gather(
@@ -106,7 +102,7 @@
 //!         Ok(Outcome::Keep)
 //!     }
 //!     fn footprint(&self, _: &[u8; 4]) -> Footprint {
-//!         Footprint::exact(4)
+//!         Footprint::new(4, 4)
 //!     }
 //! }
 //!
@@ -154,6 +150,7 @@ mod list;
 mod load;
 mod member;
 mod moves;
+mod observer;
 mod order;
 #[cfg(all(target_os = "linux", not(shuttle)))]
 mod perches;
@@ -166,12 +163,10 @@ mod reach;
 mod refused;
 mod request;
 mod shield;
-pub mod simulate;
 mod slot;
 mod stats;
 mod stored;
 mod sync;
-pub mod trace;
 mod writeback;
 
 pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
@@ -184,8 +179,9 @@ pub use executor::{Executor, Inline, Pool};
 pub use handles::{CachedFile, Dataset};
 pub use layout::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
-    StoreId, Stored,
+    ReadPlan, StoreId, Stored, Trim, WritePlan,
 };
+pub use observer::Observer;
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
 pub use reach::Reach;
 pub use refused::Refused;

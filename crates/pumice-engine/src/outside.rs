@@ -1,8 +1,8 @@
 //! Other files that a file names: of external links, of virtual datasets, with raw data.
 //!
-//! Where they are looked for is libhdf5's rule: an absolute path as it is; otherwise, or if nothing
-//! is there, in the folders of an environment variable (`${ORIGIN}` stands for the file's own), in
-//! the file's own folder, and then as the path says.
+//! libhdf5's rule says where to look: an absolute path as it is; otherwise, or if nothing is there,
+//! in the folders of an environment variable (`${ORIGIN}` stands for the file's own folder), in the
+//! file's own folder, and then relative to the current one.
 
 use crate::file::File;
 use crate::open_files::{Opening, open_path};
@@ -19,8 +19,9 @@ const DATA_FOLDER: &str = "HDF5_EXTFILE_PREFIX";
 
 const ORIGIN: &str = "${ORIGIN}";
 
-/// Opens the file that `file` calls `name`: for what `file` is open for, as libhdf5 does, with its settings.
-/// What cannot be changed is opened for reading. `NotFound` only if there is no such file.
+/// Opens the file that `file` calls `name`, for the same purpose and with the same settings as
+/// `file`, as libhdf5 does. A file that cannot be changed is opened for reading. `NotFound` means
+/// that there is no such file.
 pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>> {
     let mut failure = Error::NotFound(format!("no file \"{name}\""));
     for path in candidates(file, name, variable) {
@@ -47,7 +48,7 @@ fn open_at(file: &File, path: &Path) -> Result<Arc<File>> {
     }
     open(Opening::Edit).or_else(|error| {
         let found = open(Opening::Read)?;
-        // Who else has it open for reading knows why it cannot be changed.
+        // Another handle has it open for reading, and knows why it cannot be changed.
         if !found.writable() && Arc::strong_count(&found) == 1 {
             found.medium().note_refusal(error.to_string());
         }
@@ -60,7 +61,7 @@ fn candidates(file: &File, name: &str, variable: &str) -> Vec<PathBuf> {
     let mut name = Path::new(name);
     if name.is_absolute() {
         paths.push(name.to_path_buf());
-        // What is not where it was may have moved together with the file.
+        // A file that is not where it was may have moved together with this one.
         name = name.file_name().map_or(name, Path::new);
     }
     let folders = std::env::var(variable).unwrap_or_default();
@@ -79,7 +80,7 @@ fn origin(file: &File, folder: &str) -> PathBuf {
     own.join(rest.trim_start_matches('/'))
 }
 
-/// Where external raw data is: as the path says, unless the environment names a folder.
+/// The path of external raw data: as stored, unless the environment names a folder.
 pub(crate) fn data_path(file: &File, name: &str) -> PathBuf {
     match std::env::var(DATA_FOLDER) {
         Ok(folder) if !folder.is_empty() && !Path::new(name).is_absolute() => {

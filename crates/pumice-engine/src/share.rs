@@ -1,10 +1,9 @@
-//! Messages that several object headers have alike, kept once for all of them: libhdf5's shared object
-//! header messages.
+//! Shared object header messages: equal messages of several object headers, stored once.
 //!
-//! A file that is to share messages gets a table from the start, with an index for each kind of message
-//! that is asked for. [`messages`] goes through a complete file once: what at least two headers have alike
-//! goes to the index's heap, and the headers name it by its place there. An index is a list, never a
-//! B-tree; what does not fit into the longest list stays where it is.
+//! A file that shares messages gets a table at creation, with an index for each kind of message.
+//! [`messages`] goes through a complete file once: a message that two headers have goes to the
+//! index's heap, and the headers name it by its heap id. An index is a list, never a B-tree;
+//! messages that do not fit into the longest list stay in their headers.
 
 use crate::extension::Extension;
 use crate::file::File;
@@ -73,8 +72,8 @@ pub(crate) fn begin(
     Ok(extension)
 }
 
-/// Lets the objects of a complete file share messages. The file must be closed after this. Gives the number
-/// of messages that stand in the heaps now.
+/// Lets the objects of a complete file share messages. The file must be closed after this. Returns
+/// the number of messages in the heaps.
 pub fn messages(file: &Arc<File>) -> Result<u64> {
     let Some(info) = file.extension().shared_table else { return Ok(0) };
     let table = &file.extension().shared_messages;
@@ -124,19 +123,19 @@ fn objects(file: &Arc<File>) -> Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Bytes of a list with room for so many messages.
+/// Bytes of a list for so many messages.
 fn list_length(medium: &Medium, messages: usize) -> u64 {
     SharedMessageRecord::list_length(messages as u64, &Context::new(medium.sizes()))
 }
 
-/// A message by what it is.
+/// The kind and the body of a message.
 type Body = (u16, Vec<u8>);
 
-/// How messages are shared.
+/// The state of sharing messages.
 struct Sharing<'a> {
     file: &'a Arc<File>,
     table: &'a [SharedMessageIndex],
-    /// How often a message is there.
+    /// The number of occurrences of each message.
     counts: HashMap<Body, u32>,
 }
 
@@ -151,7 +150,7 @@ struct Built {
 impl Sharing<'_> {
     /// The number of the index that may have a message.
     fn index_of(&self, object: &Object, raw: &RawMessage) -> Option<usize> {
-        // What a committed datatype is stays with it: others lead there.
+        // A committed datatype keeps its message: others refer to it.
         let committed = raw.kind == kind::DATATYPE && !object.has(kind::LAYOUT);
         if raw.flags & (MESSAGE_SHARED | MESSAGE_DONT_SHARE) != 0 || committed {
             return None;
@@ -176,7 +175,7 @@ impl Sharing<'_> {
         let mut indexes: Vec<Built> = self.table.iter().map(|_| Built::default()).collect();
         let mut shared: Vec<(&Body, u32)> = self.counts.iter().map(|(key, &n)| (key, n)).collect();
         shared.retain(|(_, count)| *count > 1);
-        // The same file for the same content, the most frequent messages first.
+        // The most frequent messages first, so that equal contents give equal files.
         shared.sort_by(|(one, many), (other, more)| more.cmp(many).then_with(|| one.cmp(other)));
         for (body, references) in shared {
             let Some(at) = self.table.iter().position(|index| index.keeps(body.0)) else {
@@ -191,7 +190,7 @@ impl Sharing<'_> {
         Ok(indexes)
     }
 
-    /// Lets an object name what is in the heaps.
+    /// Replaces an object's messages that are in the heaps by references to them.
     fn replace(&self, object: &Object, indexes: &[Built]) -> Result<()> {
         let place = |raw: &RawMessage| {
             let built = &indexes[self.index_of(object, raw)?];

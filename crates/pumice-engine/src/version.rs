@@ -1,4 +1,4 @@
-//! Which releases of libhdf5 can read what is written, and what a new file is to be like.
+//! Releases of libhdf5: which of them can read a structure, and the format of a new file.
 
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
@@ -19,7 +19,7 @@ use pumice_medium::journal::Durability;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LibraryVersion {
-    /// The oldest form that can express what is stored: superblock 0, headers of version 1, symbol
+    /// The oldest form that can express what is stored: superblock 0, version 1 headers, symbol
     /// tables, version 1 B-trees.
     Earliest,
     /// 1.8: superblock 2, headers of version 2, links in messages and heaps.
@@ -33,8 +33,8 @@ pub enum LibraryVersion {
     V114,
     /// 2.0.
     V200,
-    /// The draft of 2.3, whose bound libhdf5 calls `H5F_LIBVER_V300`: filters keep what was asked of them in words.
-    /// No release reads that yet, so that only who asks for it gets it.
+    /// The draft of 2.3, libhdf5's `H5F_LIBVER_V300`: filters store their text configuration. No
+    /// release reads that yet, so it must be asked for.
     V300,
 }
 
@@ -80,7 +80,7 @@ impl LibraryVersion {
         }
     }
 
-    /// What a file with a superblock of this version was made for.
+    /// The release that a superblock of this version was written for.
     pub(crate) fn of_superblock(version: u8) -> Self {
         match version {
             0 | 1 => Self::Earliest,
@@ -91,35 +91,38 @@ impl LibraryVersion {
 }
 
 impl CreateOptions {
-    /// Refuses what no new file can be like, as far as they alone tell.
+    /// Fails for options that no new file can have, as far as they tell without a store.
     pub(crate) fn check(&self) -> Result<()> {
         let user_block = self.user_block;
         if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
-            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
+            let what = format!("a user block has 512, 1024, 2048, ... bytes, not {user_block}");
             return Err(Error::Invalid(what));
         }
         if self.member_size == Some(0) {
-            return Err(Error::Invalid("a family of files without bytes".into()));
+            return Err(Error::Invalid(
+                "the members of a family of files need at least one byte".into(),
+            ));
         }
         if let Some((offset, length)) = self.widths
             && ![offset, length].iter().all(|bytes| matches!(bytes, 2 | 4 | 8))
         {
             let what =
-                format!("addresses of {offset} and lengths of {length} bytes, not of 2, 4 or 8");
+                format!("addresses and lengths have 2, 4 or 8 bytes, not {offset} and {length}");
             return Err(Error::Invalid(what));
         }
         let ranks = self.group_ranks.iter().flat_map(|&(leaf, internal)| [leaf, internal]);
         if let Some(rank) = ranks.chain(self.chunk_rank).find(|rank| !RANKS.contains(rank)) {
-            let what = format!("nodes of B-trees of rank {rank}, not of {RANKS:?}");
+            let what = format!("the rank of a B-tree's nodes is one of {RANKS:?}, not {rank}");
             return Err(Error::Invalid(what));
         }
         let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
         match high {
-            Some(LibraryVersion::Earliest) => {
-                Err(Error::Invalid("bounds of releases that end with the earliest".into()))
-            }
+            Some(LibraryVersion::Earliest) => Err(Error::Invalid(
+                "the newest release cannot be `Earliest`: name a release".into(),
+            )),
             Some(high) if low > high => {
-                let what = format!("bounds of releases from {low:?} to {high:?}");
+                let what =
+                    format!("the oldest release, {low:?}, is later than the newest, {high:?}");
                 Err(Error::Invalid(what))
             }
             _ => Ok(()),
@@ -130,44 +133,45 @@ impl CreateOptions {
 /// Ranks that nodes of B-trees can have: libhdf5 counts their entries in 16 bits.
 const RANKS: std::ops::RangeInclusive<u16> = 1..=32_767;
 
-/// What a new file is to be like.
+/// The options of a new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// The oldest release that is to read new objects. For a file that is there, what its superblock
-    /// was made for, unless set.
+    /// The oldest release that is to read new objects. In an existing file, unless set, the one of
+    /// its superblock.
     pub library_version: Option<LibraryVersion>,
-    /// The newest release whose forms new objects may have, if not the newest known, drafts included.
+    /// The newest release whose forms new objects may have. Unless set, the newest known one,
+    /// drafts included.
     pub newest_version: Option<LibraryVersion>,
     /// Bytes before the superblock that are the user's: 0, or a power of two from 512 on.
     pub user_block: u64,
-    /// What the root group is like.
+    /// The properties of the root group.
     pub root: GroupSpec,
-    /// How room is found.
+    /// The file-space settings.
     pub space: SpaceOptions,
     /// Bytes of each file of a family, if the file is to be one.
     pub member_size: Option<u64>,
-    /// Of which files by kind of data the file is to consist, if not of one.
+    /// The members of the file by kind of data, if it is not one file.
     pub by_kind: Option<ByKind>,
-    /// What commits survive; also for a file that is there.
+    /// What commits survive; also for an existing file.
     pub durability: Durability,
-    /// What the chunk cache is told about each dataset that is opened; also for a file that is there.
+    /// The cache options of each dataset that is opened; also for an existing file.
     pub chunk_cache: Option<DatasetOptions>,
-    /// How much memory changed metadata may take, if not as much as usual.
+    /// The memory for changed metadata, if not the default.
     pub metadata_limit: Option<usize>,
-    /// Whether the file is marked as open for writing from opening to closing it.
+    /// Whether the file is marked as open for writing from opening to closing.
     pub mark_open: bool,
-    /// Whether a file that is marked so is edited all the same.
+    /// Whether a file with that mark is edited all the same.
     pub ignore_mark: bool,
-    /// Whether there may be one writer and many readers: a file that is read may be written meanwhile, one that is
-    /// edited may be read.
+    /// Whether there is one writer and many readers: a file that is read may be written elsewhere,
+    /// one that is edited may be read.
     pub swmr: bool,
-    /// Where larger ranges of a file begin; also for a file that is there.
+    /// The alignment of larger ranges; also for an existing file.
     pub alignment: Option<Alignment>,
-    /// How many bytes are put aside for metadata at a time, if not as many as usual.
+    /// Bytes that are set aside for metadata at a time, if not the default.
     pub metadata_block: Option<u64>,
-    /// Which messages of a new file's objects can be shared.
+    /// The messages that a new file's objects can share.
     pub shared_messages: LeastSizes,
-    /// How far virtual datasets without end reach; also for a file that is there.
+    /// The extent of virtual datasets without end; also for an existing file.
     pub virtual_view: VirtualView,
     /// Bytes of addresses and of lengths in a new file, if not 8.
     pub widths: Option<(u8, u8)>,
@@ -177,11 +181,11 @@ pub struct CreateOptions {
     pub chunk_rank: Option<u16>,
 }
 
-/// What libhdf5 puts aside at a time, for metadata and for raw data.
+/// Bytes that libhdf5 sets aside at a time, for metadata and for raw data.
 const USUAL_BLOCK: u64 = 2048;
 
 impl CreateOptions {
-    /// What of them concerns other files that are opened because this one names them.
+    /// The options that apply to other files which this one names.
     pub(crate) fn for_others(&self) -> Self {
         Self {
             library_version: self.library_version,
@@ -197,10 +201,10 @@ impl CreateOptions {
         }
     }
 
-    /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
+    /// Bytes that a new file sets aside at a time, for metadata and for raw data.
     ///
-    /// Old files are laid out as libhdf5 does it. For others it is not done unasked: they would only
-    /// become larger.
+    /// Files of the older format are laid out as libhdf5 does it. For others this must be asked
+    /// for: it would only make them larger.
     pub(crate) fn blocks(&self) -> Option<(u64, u64)> {
         let managed = matches!(
             self.space.strategy,
@@ -213,12 +217,12 @@ impl CreateOptions {
     }
 }
 
-/// How room is found in a new file.
+/// The file-space settings of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceOptions {
-    /// By what.
+    /// The strategy.
     pub strategy: FileSpaceStrategy,
-    /// Whether free space is remembered when the file is closed.
+    /// Whether free space is stored when the file is closed.
     pub persist: bool,
     /// The smallest free section that is remembered.
     pub threshold: u64,

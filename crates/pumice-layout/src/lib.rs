@@ -36,7 +36,7 @@ mod table;
 pub mod variable_length;
 
 pub use contiguous::{Contiguous, Place};
-pub use dense::Dense;
+pub use dense::{Dense, DenseChunk};
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
 pub use listing::Listing;
@@ -95,8 +95,8 @@ pub enum Storage {
 /// A chunk in memory.
 #[derive(Clone)]
 pub enum Chunk {
-    /// Every cell; shared with its stored form, while that is being written, if no filter changes it.
-    Dense(Arc<Vec<u8>>),
+    /// Every cell.
+    Dense(DenseChunk),
     /// The defined cells.
     Sparse(LoggedChunk),
     /// Cells with variable-length data.

@@ -1,10 +1,11 @@
 //! A local heap as a living thing: the strings of an old-style group, or of external files.
 //!
 //! The whole data segment is in memory. Strings take multiples of 8 bytes. A segment that gets too
-//! small becomes twice as long, one that is mostly free becomes shorter; it gets its new place with the
-//! next commit, so that those on the way there leave no holes. The header stays where it is.
+//! small becomes twice as long, one that is mostly free becomes shorter. It gets its new address
+//! with the next commit, so that intermediate lengths leave no holes. The header stays at its
+//! address.
 //!
-//! Invariant: `header.data_size` is what the segment has in the file.
+//! Invariant: `header.data_size` is the length of the segment in the file.
 
 use pumice_bytes::DecodeError;
 use pumice_format::local_heap::LocalHeap as Header;
@@ -30,7 +31,7 @@ pub struct LocalHeap {
     /// Free ranges by their offset, once something is to be changed.
     free: Option<BTreeMap<u64, u64>>,
     dirty: bool,
-    /// Whether a commit wrote it since it was opened: its place may be behind much that is free by now.
+    /// Whether a commit wrote it since it was opened: space before it may have become free.
     written: bool,
 }
 
@@ -62,7 +63,7 @@ impl LocalHeap {
         Ok(Self { address, header, segment, sizes, free, dirty, written })
     }
 
-    /// Where its header is.
+    /// The address of its header.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -85,7 +86,7 @@ impl LocalHeap {
     /// Adds a string and gives its offset.
     pub fn insert(&mut self, text: &str) -> Result<u64> {
         if text.contains('\0') {
-            return Err(Error::Invalid("a null byte in a name".into()));
+            return Err(Error::Invalid("a name cannot have a null byte".into()));
         }
         let needed = (text.len() as u64 + 1).next_multiple_of(ALIGN);
         let offset = match self.take(needed)? {
@@ -132,7 +133,7 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// Stages what changed.
+    /// Stages a changed heap.
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if !self.dirty {
             return Ok(());
@@ -144,7 +145,7 @@ impl LocalHeap {
         (self.dirty, self.written) = (false, true);
         let least = Header::min_free(self.sizes);
         let ranges = self.ranges()?;
-        // What is too small for an entry of the list cannot be in it; it is lost when closed.
+        // A block too small for a list entry cannot be listed; it is lost at the close.
         let listed: Vec<_> =
             ranges.iter().map(|(&o, &l)| (o, l)).filter(|r| r.1 >= least).collect();
         self.header.free_offset = Header::write_free_blocks(&mut self.segment, &listed, self.sizes);
@@ -155,8 +156,8 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// The same before a commit, unless strings have to get another place. Gives about how many bytes of
-    /// memory wait for the commit.
+    /// Stages the heap before a commit, unless its segment has to move. Returns about the memory,
+    /// in bytes, that waits for the commit.
     pub fn spill(&mut self, io: &dyn MetadataIo) -> Result<usize> {
         let length = self.segment_bytes();
         if self.dirty && self.header.data_size != length {
@@ -169,7 +170,7 @@ impl LocalHeap {
         Ok(0)
     }
 
-    /// After a commit has made most of the file free: moves a segment that was changed before that. Says
+    /// Moves a segment that was changed before a commit that freed most of the file. Returns
     /// whether it did.
     pub fn move_down(&mut self, io: &Medium) -> Result<bool> {
         let place = (self.header.data_address, self.header.data_size);
@@ -228,7 +229,7 @@ impl LocalHeap {
         Ok(Some(offset))
     }
 
-    /// Gives the segment a new place.
+    /// Allocates a new place for the segment.
     fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let address = io.allocate_for(DataKind::LocalHeap, self.segment_bytes())?;
         io.free(self.header.data_address, self.header.data_size);
@@ -236,7 +237,7 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// Cuts a segment whose strings all are in its first quarter.
+    /// Cuts a segment whose strings are all in its first quarter.
     fn shorten(&mut self) -> Result<()> {
         let old = self.segment_bytes();
         let last = self.ranges()?.last_key_value().map(|(&offset, &length)| (offset, length));

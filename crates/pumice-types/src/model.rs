@@ -209,8 +209,8 @@ impl Datatype {
         }
     }
 
-    /// Whether an element holds references into a heap or to other objects, so that its bytes mean
-    /// nothing outside their file.
+    /// Whether an element has references into a heap or to other objects, so that its bytes have no
+    /// meaning outside their file.
     ///
     /// ```
     /// # use pumice_types::Datatype;
@@ -230,7 +230,8 @@ impl Datatype {
         }
     }
 
-    /// Whether elements have references to objects or regions, which mean nothing in another file.
+    /// Whether elements have references to objects or regions, which have no meaning in another
+    /// file.
     ///
     /// ```
     /// # use pumice_types::{Datatype, Reference, ReferenceKind};
@@ -284,8 +285,8 @@ impl Datatype {
         }
     }
 
-    /// The same without members of variable length, each of the others where it was; nothing if there are no
-    /// others.
+    /// The datatype without members of variable length; the others keep their offsets. `None` if
+    /// there are no others.
     ///
     /// ```
     /// use pumice_types::{Compound, Datatype};
@@ -317,7 +318,8 @@ impl Datatype {
         }
     }
 
-    /// The same with references of `size` bytes to what is of variable length. Gaps between members stay.
+    /// The datatype with references of `size` bytes in parts of variable length. Gaps between
+    /// members stay.
     ///
     /// ```
     /// use pumice_types::{Compound, Datatype};
@@ -342,7 +344,7 @@ impl Datatype {
                 let mut members = compound.members.clone();
                 let mut order: Vec<usize> = (0..members.len()).collect();
                 order.sort_by_key(|&at| members[at].offset);
-                // What members before have become longer by, or shorter.
+                // The offset by which members before have grown or shrunk.
                 let mut moved = 0i64;
                 let shift = |at: u32, by: i64| (i64::from(at) + by).max(0) as u32;
                 for at in order {

@@ -13,7 +13,7 @@ use pumice_types::Datatype;
 use std::sync::Arc;
 
 impl Group {
-    /// Gives a datatype a name of its own.
+    /// Commits a datatype: stores it under a name of its own.
     ///
     /// ```
     /// use pumice::{H5Type, File};
@@ -24,7 +24,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let make = |file: &Engine| {
             let mut body = Vec::new();
             // Addresses may have another width where a link leads to.
@@ -78,7 +78,7 @@ pub struct CommittedDatatype {
     object: Arc<Object>,
     path: ObjectPath,
     datatype: Datatype,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything else is dropped.
     owner: Arc<Owner>,
 }
 
@@ -97,7 +97,7 @@ impl CommittedDatatype {
         &self.owner.0
     }
 
-    /// The same, with room for a change; to be called before the change begins.
+    /// The file, ready for a change. To be called before the change begins.
     fn changing(&self) -> Result<&Engine> {
         self.owner.begin_object_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
@@ -111,8 +111,8 @@ impl CommittedDatatype {
         &self.object
     }
 
-    /// A value for an attribute that shares this datatype, converted to it. The object that gets the
-    /// attribute must be of the same file.
+    /// A value for an attribute that shares this datatype, converted to it. The attribute's object
+    /// must be in the same file.
     ///
     /// ```
     /// use pumice::{H5Type, File};
@@ -144,12 +144,12 @@ impl CommittedDatatype {
         self.object.address()
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.object.link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.object.modified()
     }
@@ -159,7 +159,7 @@ impl CommittedDatatype {
         &self.datatype
     }
 
-    /// Whether it has an attribute of a name.
+    /// Whether it has an attribute with this name.
     pub fn has_attribute(&self, name: &str) -> Result<bool> {
         let has = attribute::has(self.engine(), &self.object, name);
         has.map_err(|error| error.at(&self.path))
@@ -187,14 +187,14 @@ impl CommittedDatatype {
         crate::dataset::creation::comment(&self.object)
     }
 
-    /// Gives the datatype a comment, or takes it away.
+    /// Sets the datatype's comment, or removes it.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
         self.changing()?;
         let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     ///
     /// ```
     /// use pumice::{H5Type, File};

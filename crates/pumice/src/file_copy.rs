@@ -11,12 +11,12 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How a dataset is stored in the copy of a file.
+/// The storage of a dataset in the copy of a file.
 #[derive(Clone, Debug)]
 pub struct Remade {
     /// Its new description, which must have its shape.
     pub builder: DatasetBuilder,
-    /// Which cells the copy has.
+    /// The cells that the copy keeps.
     pub keep: Keep,
 }
 
@@ -24,9 +24,8 @@ impl File {
     /// Copies everything into `to`, a new file: groups, datasets, datatypes, links, attributes.
     /// References lead to the copies.
     ///
-    /// `choose` says for each dataset how it shall be stored; nothing for as it is, and then its
-    /// chunks are copied without decoding them. `progress` hears of bytes of elements that have been
-    /// copied.
+    /// `choose` returns a dataset's new storage; `None` copies it unchanged, without decoding its
+    /// chunks. `progress` gets the bytes of elements that have been copied.
     ///
     /// ```
     /// use pumice::{CopyOptions, File, Keep, Remade};
@@ -72,10 +71,9 @@ impl File {
 impl File {
     /// Copies all that can be copied into `to`, a new file, as [`copy_whole`](Self::copy_whole) does.
     ///
-    /// `omit` says which objects stay behind, by their addresses; links to them stay behind, too, and
-    /// references to them lead nowhere. `failed` hears of whatever could not be copied besides: an
-    /// attribute, the members of a group, an object that cannot be opened, by the path of the object
-    /// that has it.
+    /// `omit` chooses objects to leave out, by address, with all links to them; references to them
+    /// become null. `failed` gets everything else that could not be copied: an attribute, the
+    /// members of a group, an object that cannot be opened, with the path of its object.
     ///
     /// ```
     /// use pumice::File;
@@ -135,7 +133,7 @@ where
     }
 
     fn failed(&mut self, address: u64, error: Error) -> Result<()> {
-        // What goes wrong in the new file would go wrong again.
+        // A failure of the new file would happen again.
         let lost = [ErrorKind::UnexpectedEof, ErrorKind::NotFound];
         if matches!(error.cause(), Error::Io { source, .. } if !lost.contains(&source.kind())) {
             return Err(error);
@@ -151,7 +149,7 @@ struct Remaker<C, P> {
     paths: HashMap<u64, ObjectPath>,
     choose: C,
     progress: P,
-    /// Which cells copies have, by the address of the original.
+    /// The cells that copies keep, by the address of the original.
     keep: HashMap<u64, Keep>,
     /// Bytes of the present dataset that were told.
     told: u64,
@@ -163,7 +161,7 @@ impl<C, P> Remaker<C, P> {
         Dataset::new(self.owners[0].clone(), state.clone(), path)
     }
 
-    /// The path of a dataset, made anew: all of them together may be too long to be kept.
+    /// The path of a dataset, built on demand: all paths together may be too long to be kept.
     fn path(&self, state: &DatasetState) -> String {
         let path = self.paths.get(&state.object().address());
         path.map_or(String::new(), |path| path.to_string())
@@ -181,7 +179,10 @@ where
         let spec = builder.spec().map_err(|error| error.at(original.path()))?;
         if spec.extent.dims() != original.shape() {
             let shape = spec.extent.dims();
-            let what = format!("a copy of shape {shape:?} for {:?}", original.shape());
+            let what = format!(
+                "a copy of shape {shape:?} does not fit a dataset of shape {:?}",
+                original.shape()
+            );
             return Err(Error::Invalid(what).at(original.path()));
         }
         self.keep.insert(from.object().address(), keep);

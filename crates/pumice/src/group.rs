@@ -1,7 +1,7 @@
-//! Groups: names and what they lead to.
+//! Groups: names and the objects that they lead to.
 
+use crate::destination::Destination;
 use crate::file::Owner;
-use crate::place::Place;
 use crate::{
     Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
     ObjectPath,
@@ -34,22 +34,22 @@ use std::sync::Arc;
 pub struct Group {
     object: Arc<Object>,
     path: ObjectPath,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything else is dropped.
     owner: Arc<Owner>,
 }
 
-/// A name in a group and what it leads to.
+/// A name in a group and the object that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The name.
     pub name: String,
-    /// What it leads to.
+    /// The kind of its object.
     pub kind: MemberKind,
     /// Its place in the order of creation, if the group tracks that.
     pub creation_order: Option<u64>,
 }
 
-/// What a name leads to.
+/// The kind of object that a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemberKind {
@@ -71,7 +71,7 @@ pub enum MemberKind {
     Other,
 }
 
-/// What a path leads to.
+/// The object at a path.
 pub enum Node {
     /// A group.
     Group(Group),
@@ -141,7 +141,7 @@ impl Group {
         Ok(Self { owner, object, path: ObjectPath::root() })
     }
 
-    /// What keeps its file open, and nothing else.
+    /// The owner that keeps its file open.
     pub(crate) fn into_owner(self) -> Arc<Owner> {
         self.owner
     }
@@ -154,7 +154,7 @@ impl Group {
         &self.owner.0
     }
 
-    /// The same, with room for a change; to be called before the change begins.
+    /// The file, ready for a change. To be called before the change begins.
     pub(crate) fn changing(&self) -> Result<&Engine> {
         self.owner.begin_object_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
@@ -170,12 +170,12 @@ impl Group {
         &self.path
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.object.link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.object.modified()
     }
@@ -185,7 +185,7 @@ impl Group {
         crate::dataset::creation::comment(&self.object)
     }
 
-    /// Gives the group a comment, or takes it away.
+    /// Sets the group's comment, or removes it.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -233,8 +233,8 @@ impl Group {
         self.resolve(path).is_ok()
     }
 
-    /// What is at `path`. Soft and external links are followed; what an external link leads to keeps
-    /// its file open, for editing if this file is and that one can be.
+    /// The object at `path`. Soft and external links are followed. The file of an external link
+    /// stays open as long as the object, for editing if this file is and that one can be.
     pub fn node(&self, path: &str) -> Result<Node> {
         let (owner, object) = self.resolve(path)?;
         open(owner, object, self.child_path(path))
@@ -267,9 +267,9 @@ impl Group {
         self.create_group_with(path, &GroupOptions::default())
     }
 
-    /// Makes a group that is not like most, and the groups on the way to it.
+    /// Creates a group with unusual properties, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let owner = place.owner().clone();
         let object = place.fill(|file| group::create(file, &options.spec), |object| object)?;
         Ok(Group { owner, object, path: place.path })
@@ -293,7 +293,7 @@ impl Group {
     /// A datatype with references as wide as this file has them.
     pub(crate) fn fitted(&self, datatype: pumice_types::Datatype) -> pumice_types::Datatype {
         match datatype.has_references() {
-            // What does not fit is refused when the dataset is made.
+            // Filters that do not fit are refused when the dataset is created.
             true => copy::sized(&datatype, self.engine()).unwrap_or(datatype),
             false => datatype,
         }
@@ -330,7 +330,7 @@ impl Group {
         path: &str,
         mut spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         if !place.is_in(&self.owner) {
             // It was described for this file; addresses may have another width there.
             copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
@@ -341,7 +341,7 @@ impl Group {
         Ok(Dataset::new(place.owner().clone(), state, place.path))
     }
 
-    /// Whether it has an attribute of a name.
+    /// Whether it has an attribute with this name.
     pub fn has_attribute(&self, name: &str) -> Result<bool> {
         let has = attribute::has(self.engine(), &self.object, name);
         has.map_err(|error| error.at(&self.path))
@@ -378,7 +378,7 @@ impl Group {
         set.map_err(|error| error.at(&self.path))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
         let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
         renamed.map_err(|error| error.at(&self.path))
@@ -393,7 +393,7 @@ impl Group {
         &self.object
     }
 
-    /// What is at `path`: the file that it is in, and its object.
+    /// The file and the object at `path`.
     pub(crate) fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
         let found = group::resolve(self.engine(), &self.object, path);
         let found = found.map_err(|error| match error {
@@ -411,8 +411,8 @@ impl Group {
         self.path.child(path)
     }
 
-    /// Where what is to be called `path` goes; groups on the way are made.
-    pub(crate) fn place_for<'a>(&self, path: &'a str) -> Result<Place<'a>> {
+    /// The place for a new link at `path`; groups on the way are created.
+    pub(crate) fn destination<'a>(&self, path: &'a str) -> Result<Destination<'a>> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
             true => Self::root(self.owner.clone())?,
@@ -421,17 +421,17 @@ impl Group {
         for folder in folders.split('/').filter(|folder| !folder.is_empty() && *folder != ".") {
             parent = parent.group_or_new(folder)?;
         }
-        Place::new(parent, name)
+        Destination::new(parent, name)
     }
 
-    /// The groups that something new at `path` needs and that are not there yet, innermost first.
+    /// The missing groups on the way to a new object at `path`, innermost first.
     pub(crate) fn absent_groups<'a>(&self, path: &'a str) -> Vec<&'a str> {
         let parents = path.trim_end_matches('/').rmatch_indices('/').map(|(end, _)| &path[..end]);
         parents.take_while(|parent| !parent.is_empty() && !self.contains(parent)).collect()
     }
 
-    /// Takes groups away again, of which each is in the next, as far as they are empty. This is about what
-    /// nobody wants any more: whatever fails stays as it is.
+    /// Removes empty groups, each of which is in the next. Errors are ignored: nobody wants these
+    /// groups any more.
     pub(crate) fn remove_empty(&self, groups: &[&str]) {
         let is_empty = |path: &str| {
             let members = self.group(path).and_then(|group| group.members());
@@ -458,7 +458,7 @@ impl Group {
     }
 }
 
-/// What leads to the group that holds the last name of `path`, and that name.
+/// The path of the group that holds the last name of `path`, and that name.
 pub(crate) fn split(path: &str) -> (&str, &str) {
     let path = path.trim_end_matches('/');
     match path.rfind('/') {
@@ -467,7 +467,7 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
     }
 }
 
-/// What an object is.
+/// Opens an object as its kind.
 pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Node> {
     match kind_of(&object) {
         MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),

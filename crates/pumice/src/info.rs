@@ -1,4 +1,4 @@
-//! What a file says of itself as a whole.
+//! The properties of a file as a whole.
 
 use crate::File;
 use pumice_engine::Result;
@@ -22,12 +22,12 @@ pub struct FileInfo {
     pub chunk_internal_k: u16,
     /// Bytes before the superblock that are the user's.
     pub user_block_size: u64,
-    /// How room is found in the file.
+    /// The file-space settings.
     pub file_space: FileSpaceInfo,
 }
 
 impl File {
-    /// What the file says of itself.
+    /// The properties of the file as a whole.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -6,7 +6,7 @@ use pumice_engine::group::{self, GroupSpec};
 use pumice_engine::{Error, Result, delete};
 use pumice_format::messages::LinkTarget;
 
-/// What a new group is to be like.
+/// The properties of a new group.
 ///
 /// ```
 /// use pumice::{File, GroupOptions};
@@ -83,10 +83,10 @@ impl Group {
     /// ```
     pub fn create_hard_link(&self, path: &str, target: &str) -> Result<()> {
         let (owner, object) = self.resolve(target)?;
-        self.place_for(path)?.link(&owner, &object)
+        self.destination(path)?.link(&owner, &object)
     }
 
-    /// Makes a soft link at `path`: a path that need not lead anywhere. One that is not absolute is
+    /// Creates a soft link at `path`: a path that need not lead anywhere. A relative target is
     /// looked up from the link's own group.
     ///
     /// ```
@@ -98,17 +98,17 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_soft_link(&self, path: &str, target: &str) -> Result<()> {
-        self.place_for(path)?.link_to(LinkTarget::Soft { path: target.into() })
+        self.destination(path)?.link_to(LinkTarget::Soft { path: target.into() })
     }
 
     /// Makes an external link at `path`: a path in another file, which need not exist.
     pub fn create_external_link(&self, path: &str, file: &str, target: &str) -> Result<()> {
-        self.place_for(path)?
+        self.destination(path)?
             .link_to(LinkTarget::External { file: file.into(), path: target.into() })
     }
 
-    /// Gives what is at `path` another path, in the same file. Groups on the way are made; links to
-    /// other places are not followed at the end of the path, but moved themselves.
+    /// Moves the link at `path` to another path in the same file. Groups on the way are created. A
+    /// soft or external link at the end of the path is moved itself, not followed.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -125,7 +125,7 @@ impl Group {
         if group::link(from.engine(), from.object(), name).map_err(at)?.is_none() {
             return Err(Error::NotFound(format!("no link \"{name}\"")).at(&full));
         }
-        self.place_for(new_path)?.take(&from, name).map_err(at)
+        self.destination(new_path)?.take(&from, name).map_err(at)
     }
 
     /// Removes a name. An object that had only this name is deleted, with everything that only it
@@ -150,7 +150,7 @@ impl Group {
         delete::unlink(parent.engine(), parent.object(), name).map_err(at)
     }
 
-    /// How many members it has.
+    /// The number of members.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

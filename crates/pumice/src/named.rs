@@ -1,4 +1,4 @@
-//! Links of a group as they are, without a look at what they lead to.
+//! Links of a group, without following them.
 
 use crate::group::split;
 use crate::{Group, Node};
@@ -55,6 +55,6 @@ impl Group {
             Node::Dataset(dataset) => (dataset.owner(), dataset.state().object().clone()),
             Node::Datatype(datatype) => (datatype.owner(), datatype.object().clone()),
         };
-        self.place_for(path)?.link(owner, &object)
+        self.destination(path)?.link(owner, &object)
     }
 }

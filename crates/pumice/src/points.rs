@@ -1,8 +1,8 @@
 //! Cells that are named one by one: write, read and erase them; defined cells as columns.
 //!
 //! [`Points`] borrows coordinates in the form an application has them: one column per axis (COO),
-//! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted that need
-//! not be; points in row-major order go fastest.
+//! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted
+//! needlessly; points in row-major order are fastest.
 
 mod varlen;
 
@@ -44,7 +44,7 @@ impl Dataset {
         self.write(self.cells_of(points)?, values)
     }
 
-    /// As [`write_at`](Self::write_at), with elements of the dataset's own type.
+    /// Writes elements of the dataset's own type to points; see [`write_at`](Self::write_at).
     pub fn write_bytes_at(&self, points: &Points<'_>, bytes: &[u8]) -> Result<()> {
         self.make_room()?;
         self.at(self.state().write_points(points, self.datatype(), bytes))
@@ -89,7 +89,7 @@ impl Dataset {
         }
     }
 
-    /// As [`write_points`](Self::write_points), with each value beside its coordinates.
+    /// Writes pairs of coordinates and value; see [`write_points`](Self::write_points).
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -106,7 +106,8 @@ impl Dataset {
         self.write_points(&points, &values)
     }
 
-    /// As [`write_points`](Self::write_points), with the coordinates one after another.
+    /// Writes values to points whose coordinates are one after another; see
+    /// [`write_points`](Self::write_points).
     pub fn write_coordinates<T: H5Type>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
         self.write_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }
@@ -115,9 +116,9 @@ impl Dataset {
 impl Dataset {
     /// Coordinates and values of the selected cells that are defined, one column per dimension.
     ///
-    /// The fastest way to read many cells: every chunk is put straight into its place, by the thread
-    /// that decodes it. `C` is `u32` (where the shape allows it) or `u64`. All cells of datasets that are not
-    /// sparse are defined; what was never written has the fill value.
+    /// The fastest way to read many cells: the thread that decodes a chunk puts its cells straight
+    /// into their places. `C` is `u32` (where the shape allows it) or `u64`. All cells of datasets
+    /// that are not sparse are defined; unwritten ones have the fill value.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -136,7 +137,7 @@ impl Dataset {
     }
 
     /// Coordinates of the selected cells that are defined, one column per dimension; values are not
-    /// even read.
+    /// read.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

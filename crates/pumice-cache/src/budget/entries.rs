@@ -1,10 +1,10 @@
 //! What the books note of chunks: that they come, are changed, weigh more or less, and leave.
 
 use super::resident::Resident;
-use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size, record};
+use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size};
 use crate::layout::{Footprint, Layout};
 use crate::member::Member;
-use crate::plan::Task;
+use crate::plan::{Task, Way};
 use crate::policy::Usage;
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::sync::{Arc, Ordering};
@@ -57,8 +57,8 @@ impl<L: Layout> Budget<L> {
             complete: false,
         };
         let usage = resident.usage(visit);
-        if self.recorder.on() && !slot.is_ahead() {
-            record(&self.recorder, slot.hash, resident.weight(), usage);
+        if self.watch.on() && !slot.is_ahead() {
+            self.watch.used(slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
         if slot.is_ahead() {
@@ -194,10 +194,10 @@ impl<L: Layout> Budget<L> {
 
     /// Notes a use of a chunk that does not stay.
     pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
-        if self.recorder.on() {
+        if self.watch.on() {
             let usage =
                 Usage { write: visit.write, done: visit.whole(), ..Usage::of(slot.member.id) };
-            record(&self.recorder, slot.hash, bytes + bookkeeping::<L>(), usage);
+            self.watch.used(slot.hash, bytes + bookkeeping::<L>(), usage);
         }
     }
 
@@ -211,9 +211,11 @@ impl<L: Layout> Budget<L> {
         let mut state = self.lock_settled();
         for task in tasks {
             let (member, identity) = (task.item.member, task.item.hash);
-            task.transient =
-                member.options().preemption.counts() && state.policy.lets_pass(identity);
-            if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
+            if !member.options().preemption.counts() || !state.policy.lets_pass(identity) {
+                continue;
+            }
+            task.way = Way::Pass;
+            if let Some(curve) = state.curve.as_mut() {
                 curve.access(member.id, identity, task.stays, false);
             }
         }

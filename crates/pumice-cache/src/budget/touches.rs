@@ -116,7 +116,7 @@ impl<L: Layout> Budget<L> {
     fn tell(&self, state: Option<MutexGuard<'_, State<L>>>, batch: Vec<Touch<L>>) -> Told {
         let mut state = state.unwrap_or_else(|| self.state.lock());
         for Touch { slot, visit, awaited } in &batch {
-            state.touch(slot, *visit, *awaited, &self.recorder);
+            state.touch(slot, *visit, *awaited, &self.watch);
         }
         for same in batch.chunk_by(|a, b| Arc::ptr_eq(&a.slot.member, &b.slot.member)) {
             let hits = same.iter().filter(|touch| touch.visit.hit).count();

@@ -1,9 +1,10 @@
 //! Reading, writing, erasing and asking for defined cells: a selection of the dataset becomes one
 //! request per chunk.
 //!
-//! A read or write of values visits every chunk that the selection touches; its cost is that of the
-//! caller's buffer anyway. Questions about defined cells of sparse datasets, and erasing, may name a vast
-//! array of which little is stored: they visit stored chunks only. Of others, all cells are defined.
+//! A read or write visits every chunk that the selection touches; its cost is that of the caller's
+//! buffer anyway. Erasing and questions about defined cells of sparse datasets may name a vast
+//! array of which little is stored, so they visit stored chunks only. In other datasets all cells
+//! are defined.
 
 use super::{DatasetState, virtuality};
 use crate::{Error, Result};
@@ -15,19 +16,19 @@ use pumice_space::{
 };
 use pumice_types::{Conversion, Datatype, Transform};
 
-/// How elements get between file and memory, besides which ones.
+/// Options for moving elements between file and memory.
 #[derive(Clone, Debug, Default)]
 pub struct TransferOptions {
     /// Arithmetic on every element in its memory type: after a read, before a write.
     pub transform: Option<Transform>,
-    /// Which places of a buffer of this shape elements go to or come from; otherwise the buffer
+    /// The cells of a buffer of this shape that elements go to or come from; otherwise the buffer
     /// holds the selected elements one after another.
     pub memory: Option<(Selection, Vec<u64>)>,
-    /// Whether chunks are read even if the checksum of a filter does not match them.
+    /// Whether chunks are read although the checksum of a filter does not match.
     pub unverified: bool,
-    /// Whether what is written is stored before the call returns.
+    /// Whether the values are stored before the call returns.
     pub write_through: bool,
-    /// How many bytes go through a buffer at a time where elements are converted, if not as many as usual.
+    /// Bytes of the conversion buffer, if not the default.
     pub piece: Option<u64>,
 }
 
@@ -43,7 +44,7 @@ impl DatasetState {
         self.read_with(selection, memory_type, output, &TransferOptions::default())
     }
 
-    /// As [`read`](Self::read), in the way that `options` say.
+    /// Reads cells with these options; see [`read`](Self::read).
     pub fn read_with(
         &self,
         selection: &Selection,
@@ -72,7 +73,7 @@ impl DatasetState {
         self.write_with(selection, memory_type, bytes, &TransferOptions::default())
     }
 
-    /// As [`write`](Self::write), in the way that `options` say.
+    /// Writes cells with these options; see [`write`](Self::write).
     pub fn write_with(
         &self,
         selection: &Selection,
@@ -101,7 +102,7 @@ impl DatasetState {
         }
     }
 
-    /// Where a read puts elements of `memory_type`.
+    /// The target in memory of elements of `memory_type`.
     pub(super) fn target<'a>(
         &'a self,
         memory_type: &Datatype,
@@ -113,7 +114,7 @@ impl DatasetState {
             && places.as_points().is_some_and(|points| repeats(points, shape))
         {
             // Two threads must never write to one place.
-            let what = "a read cannot go to points in memory of which one repeats";
+            let what = "a read cannot go to points in memory that repeat";
             return Err(Error::Invalid(what.into()));
         }
         let mut conversion = Conversion::new(&self.datatype, memory_type)?;
@@ -125,7 +126,7 @@ impl DatasetState {
         Ok(target.members(self.lacks_parts(memory_type)))
     }
 
-    /// Where a write takes elements of `memory_type` from.
+    /// The source in memory of elements of `memory_type`.
     pub(super) fn source<'a>(
         &self,
         memory_type: &Datatype,
@@ -140,13 +141,13 @@ impl DatasetState {
         Ok(source.in_pieces(options.piece))
     }
 
-    /// Whether elements have parts of variable length, and not in memory: members of fixed size are all that
-    /// there is then.
+    /// Whether elements have parts of variable length that the memory type lacks: then only members
+    /// of fixed size are transferred.
     pub(super) fn lacks_parts(&self, memory_type: &Datatype) -> bool {
         self.datatype.has_varlen() && !memory_type.has_varlen()
     }
 
-    /// Which cells of which chunk go to or come from which place in memory.
+    /// The parts of a transfer: the cells of each chunk, and their positions in memory.
     pub(super) fn parts(
         &self,
         selection: &Selection,
@@ -234,7 +235,7 @@ impl DatasetState {
         })
     }
 
-    /// Whether points have a plan of their own, for which chunks are numbered.
+    /// Whether points can be split by numbered chunks.
     fn takes_points(&self) -> bool {
         let numbered = || self.grid(&self.dims()).is_ok_and(|grid| grid.chunk_count().is_some());
         matches!(self.layout.storage, Storage::Sparse(..)) && numbered()
@@ -297,8 +298,8 @@ impl DatasetState {
         failed.map_or(erased, Err)
     }
 
-    /// The selected cells of a virtual dataset, once as cells of a chunk and once as those of the array. It has
-    /// no chunks, but its shape may be taken for that of one.
+    /// The selected cells of a virtual dataset, as cells of a chunk and as cells of the array. The
+    /// whole array counts as one chunk.
     pub(super) fn virtual_parts(
         &self,
         selection: &Selection,
@@ -325,7 +326,7 @@ impl DatasetState {
         cells_by_chunk(selection, &grid)?.map(part).collect()
     }
 
-    /// How many cells are selected. A null extent has no dimensions either, but no cell.
+    /// The number of selected cells. A null extent has no dimensions either, but no cell.
     pub(super) fn count(&self, selection: &Selection, dims: &Dims) -> u64 {
         if self.null { 0 } else { selection.count(dims) }
     }
@@ -390,7 +391,7 @@ pub(super) fn cells_by_chunk<'g>(
     }))
 }
 
-/// The same for some chunks alone.
+/// Splits the selection for these chunks alone.
 pub(super) fn cut(
     selection: &Selection,
     chunks: &[Dims],
@@ -447,7 +448,7 @@ fn list(points: &Points<'_>) -> Result<Selection> {
     Ok(Selection::points(points.rank(), points.to_list())?)
 }
 
-/// How many chunks the box around a selection touches.
+/// The number of chunks that the box around a selection touches.
 pub(super) fn chunks_within(selection: &Selection, dims: &Dims, chunk: &[u64]) -> u64 {
     let Some((first, last)) = selection.bounds(dims) else { return 0 };
     let axes = first.iter().zip(&last).zip(chunk);

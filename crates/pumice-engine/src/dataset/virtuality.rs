@@ -1,16 +1,16 @@
 //! Virtual datasets: a read or write becomes reads or writes of the datasets that have the elements.
 //!
-//! A virtual dataset has nothing of its own to cache: its sources go through the cache. Cells that
-//! no source has, or whose source is missing, get the fill value. The extent follows the sources
-//! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
-//! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
+//! A virtual dataset has nothing to cache: its sources go through the cache. Cells without a
+//! source, or with a missing one, read as the fill value. With an unlimited mapping the extent
+//! follows the sources, as in libhdf5 by default: to the last that is available, and for numbered
+//! sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
 
 mod ahead;
 mod endless;
 mod write;
 
 use super::DatasetState;
-use crate::file::{File, Kept};
+use crate::file::{File, KeptFile};
 use crate::{Error, Result, group, outside};
 use endless::{
     block, first_cells, is_numbered, layer, numbered, plain, unlimited_axis, with_trail,
@@ -29,29 +29,30 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// How many virtual datasets may lead to each other before that counts as a circle.
+/// The deepest nesting of virtual datasets; deeper ones count as a circle.
 const MAX_NESTING: usize = 16;
 /// The most numbered sources that are looked for.
 const MAX_BLOCKS: u64 = 1 << 20;
 /// The most runs of a selection.
 const MAX_RUNS: usize = 1 << 23;
-/// How many sources are kept open.
+/// The most sources that are kept open.
 const KEPT: usize = 256;
 
 thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How far virtual datasets without end reach.
+/// The extent of virtual datasets without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualView {
-    /// To the first element that any source lacks, instead of the last that one has.
+    /// Whether the extent ends at the first element that any source lacks, instead of the last that
+    /// one has.
     pub first_missing: bool,
-    /// How many numbered sources in a row may be missing before one that is there.
+    /// The most numbered sources in a row that may be missing before one that exists.
     pub gap: u64,
 }
 
-/// Where the elements of a virtual dataset are.
+/// The sources of a virtual dataset.
 pub struct Virtual {
     file: Weak<File>,
     /// The number of that file.
@@ -60,24 +61,24 @@ pub struct Virtual {
     mappings: Vec<VirtualMapping>,
     sources: Mutex<Sources>,
     /// Files of sources that were written to since the last commit.
-    written: Mutex<Vec<Kept>>,
+    written: Mutex<Vec<KeptFile>>,
 }
 
-/// What is known of sources that were asked for.
+/// The sources that were looked up.
 #[derive(Default)]
 struct Sources {
     /// Sources in other files that are kept open, by file and path.
-    kept: HashMap<(String, String), (Arc<DatasetState>, Kept)>,
+    kept: HashMap<(String, String), (Arc<DatasetState>, KeptFile)>,
     /// Files that keep this one open, or are this one, by the names that led to them.
     not_kept: HashMap<String, Weak<File>>,
 }
 
-/// An open source, and the file that it keeps open. What was written to it has been committed; it is closed
+/// An open source, and the file that it keeps open. Its writes are committed before it is closed
 /// with its last user.
 #[derive(Clone)]
 struct Source {
     dataset: Arc<DatasetState>,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything in it.
     file: Arc<File>,
 }
 
@@ -86,7 +87,7 @@ struct Piece {
     source: Source,
     from: Selection,
     to: Selection,
-    /// Where `from` is the beginning of a selection without end: that one.
+    /// The endless selection of which `from` is the beginning.
     endless: Option<Selection>,
 }
 
@@ -95,11 +96,14 @@ pub(super) fn store(file: &File, mappings: &[VirtualMapping], extent: &Extent) -
     for mapping in mappings {
         let (source, target) = (&mapping.source, &mapping.target);
         if target.rank().is_some_and(|rank| rank != extent.dims().len()) {
-            let what = format!("a part of another rank than {:?}", extent.dims());
+            let what = format!(
+                "a part of a virtual dataset has another rank than its shape {:?}",
+                extent.dims()
+            );
             return Err(Error::Invalid(what));
         }
         if source.is_unlimited() && !target.is_unlimited() {
-            let what = "a source without end for a part that has one";
+            let what = "a source has no end, but its part of the virtual dataset has one";
             return Err(Error::Invalid(what.into()));
         }
     }
@@ -132,7 +136,7 @@ impl Virtual {
         &self.mappings
     }
 
-    /// Whether its extent follows that of its sources.
+    /// Whether the extent follows the sources.
     pub(super) fn has_no_end(&self) -> bool {
         self.mappings.iter().any(|mapping| mapping.target.is_unlimited())
     }
@@ -143,7 +147,8 @@ impl Virtual {
         for mapping in self.mappings.iter().filter(|mapping| !mapping.target.is_all()) {
             let Some((_, last)) = mapping.target.bounds(&vast) else { continue };
             if last.iter().zip(dims).any(|(last, side)| last >= side) {
-                let what = format!("{dims:?} has not all parts of the virtual dataset");
+                let what =
+                    format!("the shape {dims:?} does not contain all parts of the virtual dataset");
                 return Err(Error::Invalid(what));
             }
         }
@@ -238,7 +243,7 @@ impl Virtual {
         Ok(pieces)
     }
 
-    /// Reads sources again that other programs may have changed, and looks anew for those that are missing.
+    /// Refreshes sources that other programs may have changed, and looks again for missing ones.
     pub(super) fn refresh(&self) -> Result<()> {
         let _deeper = Deeper::enter()?;
         let before = std::mem::take(&mut *self.sources());
@@ -255,7 +260,7 @@ impl Virtual {
         Ok(())
     }
 
-    /// A source, or nothing if it is missing.
+    /// The source at a path; `None` if it is missing.
     fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
         let key = (file_name.to_owned(), path.to_owned());
         let known = self
@@ -287,7 +292,7 @@ impl Virtual {
         Ok(Some(Source { dataset, file }))
     }
 
-    /// The file that a mapping names, or nothing if it is missing.
+    /// The file that a mapping names; `None` if it is missing.
     fn source_file(&self, name: &str) -> Result<Option<Arc<File>>> {
         let Some(own) = self.file.upgrade() else {
             return Err(Error::Invalid("the file of a virtual dataset is closed".into()));
@@ -300,14 +305,15 @@ impl Virtual {
         }
         match outside::open(&own, name, outside::VIRTUAL_FOLDERS) {
             Ok(file) => Ok(Some(file)),
-            // What is there but cannot be opened, say because it is locked, is not missing.
+            // A file that exists but cannot be opened, for example because it is locked, is not
+            // missing.
             Err(Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Keeps a source, and its file, for those who ask for it next: unless that file keeps this one open, or is
-    /// this one. Then it keeps the way to the file that was named.
+    /// Keeps a source and its file for later requests. If that file is this one, or keeps this one
+    /// open, only its path is kept.
     fn keep(
         &self,
         key: (String, String),
@@ -315,7 +321,7 @@ impl Virtual {
         file: &Arc<File>,
         named: &Arc<File>,
     ) {
-        let kept = Kept::new(self.number, file);
+        let kept = KeptFile::new(self.number, file);
         let mut sources = self.sources();
         let mut before = Sources::default();
         if sources.kept.len().max(sources.not_kept.len()) >= KEPT {
@@ -420,7 +426,7 @@ fn distribute(pairs: &[Segment], values: &[u8], size: usize, elements: &mut [u8]
 }
 
 impl Piece {
-    /// Puts what this source has of the wanted cells into their places.
+    /// Reads the wanted cells that this source has.
     fn read(
         &self,
         dims: &Dims,
@@ -438,8 +444,8 @@ impl Piece {
         Ok(())
     }
 
-    /// What this source has of the wanted cells: which of its own, in their order, and where they
-    /// go; nothing if it has none.
+    /// The wanted cells that this source has: its own cells, in order, and where they go; `None` if
+    /// it has none.
     fn cells(&self, dims: &Dims, wanted: &[Segment]) -> Result<Option<(Selection, Vec<Segment>)>> {
         let source_dims = self.source.dataset.dims();
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
@@ -476,7 +482,8 @@ impl Piece {
         // Elements arrive in the order of the source's cells.
         pairs.sort_unstable_by_key(|pair| pair.cell);
         let cells = source_dims.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
-        let cells = cells.ok_or_else(|| Error::Invalid("a source without end".into()))?;
+        let cells =
+            cells.ok_or_else(|| Error::Invalid("the selection of a source has no end".into()))?;
         let runs = pairs.iter().map(|pair| Run { start: pair.cell, len: pair.len });
         let selection = CellSet::from_runs(cells, runs)?.to_selection(&source_dims)?;
         Ok(Some((selection, pairs)))
@@ -513,7 +520,7 @@ fn linear(cell: &[u64], dims: &[u64]) -> u64 {
         .fold(0, |number, (&index, &side)| number.saturating_mul(side).saturating_add(index))
 }
 
-/// From "virtual cell to source cell" and "virtual cell to place": "source cell to place".
+/// Combines "virtual cell to source cell" with "virtual cell to place" to "source cell to place".
 fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     let (mut pairs, mut first) = (Vec::new(), 0);
     for place in wanted {
@@ -529,7 +536,7 @@ fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     pairs
 }
 
-/// One virtual dataset deeper than before, as long as it lives.
+/// Counts one more level of nesting as long as it lives.
 struct Deeper;
 
 impl Deeper {
@@ -539,7 +546,7 @@ impl Deeper {
                 nesting.set(depth + 1);
                 Ok(Self)
             }
-            _ => Err(Error::Invalid("virtual datasets that lead to each other in a circle".into())),
+            _ => Err(Error::Invalid("virtual datasets lead to each other in a circle".into())),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Looking for space that nothing in the committed file refers to, with a view of its own: no object, cache or lock of
-//! the open file has a part in it.
+//! The search for space that nothing in the committed file refers to. It has a view of its own: no
+//! object, cache or lock of the open file takes part.
 
 use super::{Cache, File};
 use crate::extension::Extension;
@@ -8,37 +8,37 @@ use crate::version::CreateOptions;
 use crate::{Result, survey};
 use pumice_cache::Config;
 use pumice_format::superblock::Superblock;
-use pumice_medium::{Found, Medium};
+use pumice_medium::{Medium, SearchResult};
 use pumice_store::{ReadOp, Store};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What chunks may take in memory meanwhile.
+/// The memory for chunks meanwhile.
 const CACHE: u64 = 4 << 20;
 
-/// So many bytes are counted for a read at least.
+/// The fewest bytes that a read counts for.
 const LEAST_READ: u64 = 256;
 
-/// Looks for unused space below `end` in the file of a store whose HDF5 part begins at `base`. Reads so many bytes at
-/// most.
+/// Searches for unused space below `end` in a store whose HDF5 part begins at `base`. Reads at most
+/// `allowed` bytes.
 pub(super) fn look(
     store: &Arc<dyn Store>,
     base: u64,
     end: u64,
     superblock: &Superblock,
     allowed: u64,
-) -> Found {
+) -> SearchResult {
     let metered = Arc::new(Metered { store: store.clone(), left: AtomicU64::new(allowed) });
     let view = view(metered.clone(), base, end, superblock);
     match view.and_then(|file| survey::unused(&file, end)) {
-        Ok(ranges) => Found::Unused(ranges),
-        Err(_) if metered.left.load(Ordering::Relaxed) == 0 => Found::TooMuch,
-        Err(_) => Found::Nothing,
+        Ok(ranges) => SearchResult::Unused(ranges),
+        Err(_) if metered.left.load(Ordering::Relaxed) == 0 => SearchResult::TooMuch,
+        Err(_) => SearchResult::Nothing,
     }
 }
 
-/// The file as it is committed, for reading.
+/// The committed file, open for reading.
 fn view(store: Arc<dyn Store>, base: u64, end: u64, superblock: &Superblock) -> Result<Arc<File>> {
     let cache = Cache::new(Config::default().resident_limit(CACHE).active_limit(2 * CACHE));
     let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, false));

@@ -120,11 +120,11 @@ impl Bitmap {
         (bit < end).then_some(bit)
     }
 
-    /// Replaces a list by the cells whose bits are set.
+    /// Replaces the contents of a list by the cells whose bits are set.
     #[inline(always)]
     pub(super) fn put_cells(&self, list: &mut Vec<u32>) {
         let count = self.len() as usize;
-        // What a word writes may go beyond its cells; whatever is behind these is written next, or cut off.
+        // A word may write beyond its cells; the next word overwrites the excess, or it is cut off.
         if list.len() < count + AT_ONCE {
             list.resize(count + AT_ONCE, 0);
         }
@@ -137,8 +137,8 @@ impl Bitmap {
         list.truncate(count);
     }
 
-    /// Puts the `count` cells between `from` and `end` into a list, from `place` on. The list may become longer than
-    /// that, and what comes behind these cells means nothing.
+    /// Puts the `count` cells between `from` and `end` into a list, from `place` on. The list may
+    /// get longer; entries behind these cells have no meaning.
     #[inline(always)]
     pub(super) fn list_between(
         &self,

@@ -30,7 +30,7 @@ pub(super) struct FixedArray {
     /// Undefined until the first commit.
     header: u64,
     header_dirty: bool,
-    /// Where the data block is; undefined if there is none, or none was committed yet.
+    /// The address of the data block; undefined if there is none, or none was committed yet.
     data_block: u64,
     /// `None` if there is none, or it was not loaded yet.
     block: Option<Block>,
@@ -81,7 +81,9 @@ impl FixedArray {
     fn new(format: RecordFormat, shape: &IndexShape, page_bits: u8, header: u64) -> Result<Self> {
         let slots = Slots::new(shape)?;
         let Some(entries) = slots.count() else {
-            return Err(Error::Invalid("a fixed array with an unlimited axis".into()));
+            return Err(Error::Invalid(
+                "a fixed array cannot index a dataset with an unlimited axis".into(),
+            ));
         };
         let size = format.entry_size();
         let geometry =
@@ -316,7 +318,7 @@ impl FixedArray {
         Ok(Some((entries, entry)))
     }
 
-    /// Makes the block and the page that hold `slot`, if they are not there yet.
+    /// Creates the block and the page of `slot`, if they do not exist.
     fn create_entries(&mut self, io: &dyn MetadataIo, slot: u64) -> Result<()> {
         if !self.load_block(io)? {
             let in_block = if self.geometry.pages == 0 { self.geometry.entries } else { 0 };

@@ -1,8 +1,8 @@
 //! The implicit index: all chunks of the maximum extent stand one after another, in slot order.
 //!
-//! There is nothing on disk but the address of the first chunk, so a chunk can be "inserted" only
-//! where it already is, and one that is removed, because the extent shrinks, keeps its space: it is
-//! filled anew when the extent grows. All chunks must lie inside the file, so that listing them ends.
+//! The file has only the address of the first chunk. So a chunk can be "inserted" only at its own
+//! address, and a chunk that is removed when the extent shrinks keeps its space: it is filled anew
+//! when the extent grows. All chunks must lie inside the file, so that listing them ends.
 
 use super::Visit;
 use super::shape::{IndexShape, Slots};
@@ -37,7 +37,11 @@ impl Implicit {
     fn length(&self) -> Result<u64> {
         let length =
             self.slots.count().and_then(|count| count.checked_mul(self.format.chunk_bytes));
-        length.ok_or_else(|| Error::Invalid("an implicit index of too many chunks".into()))
+        length.ok_or_else(|| {
+            Error::Invalid(
+                "an implicit index cannot have so many chunks: use fewer, larger ones".into(),
+            )
+        })
     }
 
     pub(super) fn open(
@@ -48,7 +52,7 @@ impl Implicit {
     ) -> Result<Self> {
         let slots = Slots::new(shape)?;
         let Some(count) = slots.count() else {
-            return Err(Error::Invalid("an implicit index with an unlimited axis".into()));
+            return Err(Error::Invalid("an implicit index cannot have an unlimited axis".into()));
         };
         let bytes = count.checked_mul(format.chunk_bytes);
         let end = bytes.and_then(|bytes| first.checked_add(bytes));
@@ -96,7 +100,7 @@ impl Implicit {
         Err(Error::Unsupported("moving a chunk of an implicit index".into()))
     }
 
-    /// Nothing: the chunk keeps its space.
+    /// Does nothing: the chunk keeps its space.
     pub(super) fn remove(
         &mut self,
         _io: &dyn MetadataIo,

@@ -14,10 +14,10 @@ use pumice_space::{Dims, Points, Selection};
 use pumice_types::Element;
 use std::borrow::Borrow;
 
-/// A matrix of up to so many rows and columns is read as a window.
+/// A matrix of up to this many rows and columns is read as a window.
 const WINDOW: u64 = 1 << 24;
 
-/// Which lines of a matrix are compressed.
+/// The compressed lines of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lines {
     /// Rows: CSR.
@@ -65,7 +65,7 @@ pub struct Compressed<T> {
     pub lines: Lines,
     /// The first line.
     pub first: u64,
-    /// Where each line begins, and where the last ends.
+    /// The position of each line's first cell, and the end of the last line.
     pub pointers: Vec<u64>,
     /// The place of each cell in its line.
     pub indices: Vec<u64>,
@@ -86,7 +86,7 @@ impl<T> Compressed<T> {
         Self { lines, first: 0, pointers, indices, values }
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
     }
@@ -96,7 +96,7 @@ impl<T> Compressed<T> {
         self.values.is_empty()
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn line_count(&self) -> u64 {
         self.pointers.len().saturating_sub(1) as u64
     }
@@ -176,7 +176,7 @@ impl Dataset {
         let (first, lines) = (block.first, self.shape()[block.lines.axis()]);
         let end = first.saturating_add(block.line_count());
         if end > lines {
-            let what = format!("lines {first}..{end} of a matrix of {lines}");
+            let what = format!("lines {first}..{end} are outside of a matrix of {lines} line(s)");
             return self.at(Err(Error::Invalid(what)));
         }
         let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());
@@ -201,12 +201,13 @@ impl Dataset {
     /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
     /// together are the whole matrix. A block has at most about a million cells, or one line.
     ///
-    /// Of a sparse matrix, stored chunks are visited alone: lines in which nothing is stored are a block of up to a
-    /// million lines, of which only the pointers are made. Every line has one, also if it is empty: a matrix of far
-    /// more lines than memory has room for is read by [`coo_blocks`](Self::coo_blocks).
+    /// Of a sparse matrix, only stored chunks are visited: lines without stored chunks are a block
+    /// of up to a million lines, of which only the pointers are made. Every line has a pointer,
+    /// also if it is empty: read a matrix of far more lines than memory has room for by
+    /// [`coo_blocks`](Self::coo_blocks).
     ///
-    /// They are those of the shape that the matrix has now, and of the chunks that it has: of one that is resized
-    /// meanwhile, lines and cells that are gone are empty, and new ones are not there.
+    /// The blocks are those of the present shape and chunks. If the matrix is resized meanwhile,
+    /// removed lines and cells are empty, and new ones do not appear.
     pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
         self.require_matrix()?;
         CompressedBlocks::new(self.clone(), lines)
@@ -217,7 +218,7 @@ impl Dataset {
         Ok(self.compressed(lines)?.1)
     }
 
-    /// With the shape that the matrix had.
+    /// Reads compressed lines, and the shape that the matrix had.
     pub(super) fn compressed<T: Element>(&self, lines: Lines) -> Result<(Dims, Compressed<T>)> {
         self.require_matrix()?;
         self.in_one_extent(|shape| {

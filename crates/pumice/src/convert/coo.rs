@@ -32,12 +32,12 @@ pub struct Coo<T> {
     pub shape: Vec<u64>,
     /// Coordinates along each axis, equally many.
     pub columns: Vec<Vec<u64>>,
-    /// One value for each.
+    /// The value of each cell.
     pub values: Vec<T>,
 }
 
 impl<T: Copy> Coo<T> {
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
     }
@@ -66,7 +66,11 @@ impl Dataset {
         for block in blocks {
             let block = block.borrow();
             if block.shape != self.shape() {
-                let what = format!("an array of {:?} for {:?}", block.shape, self.shape());
+                let what = format!(
+                    "an array of shape {:?} does not fit a dataset of shape {:?}",
+                    block.shape,
+                    self.shape()
+                );
                 return self.at(Err(Error::Invalid(what)));
             }
             let points = Points::columns(block.columns.iter().map(Vec::as_slice));
@@ -79,8 +83,8 @@ impl Dataset {
     /// All defined cells, chunk by chunk and in row-major order within a block. A block has at most
     /// about a million cells.
     ///
-    /// They are those of the shape that the dataset has now, and of the chunks that it has: of one that is resized
-    /// meanwhile, cells that are gone are left out, and new ones are not there.
+    /// The blocks are those of the present shape and chunks. If the dataset is resized meanwhile,
+    /// removed cells are left out, and new ones do not appear.
     pub fn coo_blocks<T: Element>(&self) -> Result<CooBlocks<T>> {
         let (shape, mut blocks) = (self.shape(), VecDeque::new());
         self.for_each_part_of(
@@ -109,9 +113,9 @@ impl Dataset {
 #[derive(Debug)]
 pub struct CooBlocks<T> {
     dataset: Dataset,
-    /// That of the dataset at the beginning.
+    /// The shape of the dataset at the beginning.
     shape: Vec<u64>,
-    /// What is still to be read, next first.
+    /// The blocks that are left, next first.
     blocks: VecDeque<Block>,
     element: std::marker::PhantomData<fn() -> T>,
 }

@@ -1,8 +1,9 @@
 //! Cells that are named one by one, where they hold strings, sequences or values of any datatype.
 //!
-//! Each form that [`Dataset::write_at`] and its kin have for elements of a fixed size is here under the
-//! name of what is written. Many cells at once are written chunk by chunk; one cell at a time is kept in the
-//! chunk's log until somebody looks at it, so that n of them cost n log n in a chunk of any size.
+//! Each form that [`Dataset::write_at`] and similar methods have for elements of a fixed size is
+//! here for strings, sequences and values. Many cells at once are written chunk by chunk; single
+//! cells are kept in the chunk's log until they are read, so that n of them cost n log n in a chunk
+//! of any size.
 
 use crate::Dataset;
 use pumice_engine::{Error, Result};
@@ -34,8 +35,8 @@ impl Dataset {
         self.write_packed_strings_at(points, &strings.iter().collect())
     }
 
-    /// As [`write_strings_at`](Self::write_strings_at), from one buffer, which is not copied
-    /// unless they are of a fixed length.
+    /// [`write_strings_at`](Self::write_strings_at) from one buffer, which is not copied unless the
+    /// strings have a fixed length.
     pub fn write_packed_strings_at(&self, points: &Points<'_>, strings: &Strings) -> Result<()> {
         self.write_packed_strings(self.cells_of(points)?, strings)
     }
@@ -64,7 +65,7 @@ impl Dataset {
         }
     }
 
-    /// As [`write_strings_at`](Self::write_strings_at), with points as arrays.
+    /// Writes strings to points given as arrays; see [`write_strings_at`](Self::write_strings_at).
     pub fn write_string_points<S: AsRef<[u8]>, const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -73,7 +74,8 @@ impl Dataset {
         self.write_strings_at(&self.listed(N, points.as_flattened())?, strings)
     }
 
-    /// As [`write_string_points`](Self::write_string_points), with each string beside its coordinates.
+    /// Writes pairs of coordinates and string; see
+    /// [`write_string_points`](Self::write_string_points).
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -94,7 +96,8 @@ impl Dataset {
         self.write_packed_strings_at(&self.listed(N, points.as_flattened())?, &strings)
     }
 
-    /// As [`write_string_points`](Self::write_string_points), with the coordinates one after another.
+    /// Writes strings to points whose coordinates are one after another; see
+    /// [`write_string_points`](Self::write_string_points).
     pub fn write_string_coordinates<S: AsRef<[u8]>>(
         &self,
         coordinates: &[u64],
@@ -153,7 +156,8 @@ impl Dataset {
         }
     }
 
-    /// As [`write_sequences_at`](Self::write_sequences_at), with points as arrays.
+    /// Writes sequences to points given as arrays; see
+    /// [`write_sequences_at`](Self::write_sequences_at).
     pub fn write_sequence_points<T: Element, const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -162,8 +166,8 @@ impl Dataset {
         self.write_sequences_at(&self.listed(N, points.as_flattened())?, sequences)
     }
 
-    /// As [`write_sequence_points`](Self::write_sequence_points), with each sequence beside its
-    /// coordinates.
+    /// Writes pairs of coordinates and sequence; see
+    /// [`write_sequence_points`](Self::write_sequence_points).
     ///
     /// ```
     /// use pumice::{Datatype, File};
@@ -182,7 +186,8 @@ impl Dataset {
         self.write_sequence_points(&points, &sequences.into_iter().collect::<Sequences<T>>())
     }
 
-    /// As [`write_sequence_points`](Self::write_sequence_points), with the coordinates one after another.
+    /// Writes sequences to points whose coordinates are one after another; see
+    /// [`write_sequence_points`](Self::write_sequence_points).
     pub fn write_sequence_coordinates<T: Element>(
         &self,
         coordinates: &[u64],
@@ -224,7 +229,8 @@ impl Dataset {
         self.write_value_coordinates(point, std::slice::from_ref(value))
     }
 
-    /// As [`write_values_at`](Self::write_values_at), with points as arrays.
+    /// Writes values of any datatype to points given as arrays; see
+    /// [`write_values_at`](Self::write_values_at).
     pub fn write_value_points<const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -233,7 +239,7 @@ impl Dataset {
         self.write_values_at(&self.listed(N, points.as_flattened())?, values)
     }
 
-    /// As [`write_value_points`](Self::write_value_points), with each value beside its coordinates.
+    /// Writes pairs of coordinates and value; see [`write_value_points`](Self::write_value_points).
     ///
     /// ```
     /// use pumice::{File, Value};
@@ -252,7 +258,8 @@ impl Dataset {
         self.write_value_points(&points, &values)
     }
 
-    /// As [`write_value_points`](Self::write_value_points), with the coordinates one after another.
+    /// Writes values to points whose coordinates are one after another; see
+    /// [`write_value_points`](Self::write_value_points).
     pub fn write_value_coordinates(&self, coordinates: &[u64], values: &[Value]) -> Result<()> {
         self.write_values_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }

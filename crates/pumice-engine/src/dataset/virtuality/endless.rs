@@ -1,5 +1,5 @@
-//! Parts of virtual datasets that have no end, and names of sources that have a number: which cells of the
-//! dataset those sources have that are there.
+//! Unlimited parts of virtual datasets, and numbered names of sources: which cells the existing
+//! sources provide.
 
 use crate::{Error, Result};
 use pumice_space::{HyperslabAxis, Selection, UNLIMITED};
@@ -34,11 +34,13 @@ pub(super) fn block(
     number: u64,
 ) -> Result<Selection> {
     let start = number.checked_mul(parameters.stride).and_then(|s| s.checked_add(parameters.start));
-    let start = start.ok_or_else(|| Error::Invalid("a virtual dataset without end".into()))?;
+    let start = start.ok_or_else(|| {
+        Error::Invalid("the selection of a virtual dataset's part has no end".into())
+    })?;
     with_axis(selection, axis, HyperslabAxis { start, count: 1, ..parameters })
 }
 
-/// How many cells a selection has at one place of its unlimited axis.
+/// The number of cells of a selection at one place of its unlimited axis.
 pub(super) fn layer(selection: &Selection, axis: usize) -> u64 {
     let axes = selection.regular().unwrap_or_default();
     let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);
@@ -46,8 +48,8 @@ pub(super) fn layer(selection: &Selection, axis: usize) -> u64 {
     counts.fold(1, u64::saturating_mul).max(1)
 }
 
-/// Where the first missing cell along an unlimited axis is, if the cells before `end` are there: what
-/// lies between whole blocks is missing nothing.
+/// The first missing cell along an unlimited axis, if the cells before `end` are there. Gaps
+/// between whole blocks count as present.
 pub(super) fn with_trail(parameters: HyperslabAxis, end: u64) -> u64 {
     let HyperslabAxis { start, stride, block, .. } = parameters;
     let within = end.saturating_sub(start);
@@ -89,7 +91,7 @@ pub(super) fn first_cells(
     Ok(whole.or(&with_axis(selection, axis, last)?, &vast)?)
 }
 
-/// Whether a name stands for many: it has a `%b`.
+/// Whether a name has a `%b`, which stands for a number.
 pub(super) fn is_numbered(name: &str) -> bool {
     name.replace("%%", "").contains("%b")
 }

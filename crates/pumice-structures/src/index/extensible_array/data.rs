@@ -14,7 +14,7 @@ use pumice_medium::Result;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Which data block of which super block.
+/// The number of a data block, and of its super block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) super_block: usize,
@@ -110,7 +110,7 @@ impl Data {
         self.whole.bytes.len() + PAGE_OVERHEAD + pages.sum::<usize>()
     }
 
-    /// Forgets pages that have not changed.
+    /// Drops pages that have not changed.
     pub(super) fn trim(&mut self) {
         self.pages.retain(|_, page| page.dirty);
     }
@@ -119,7 +119,7 @@ impl Data {
         self.new || self.whole.dirty || self.pages.values().any(|page| page.dirty)
     }
 
-    /// Stages what changed of the block at `address`.
+    /// Stages changed parts of the block at `address`.
     pub(super) fn commit(
         &mut self,
         address: u64,
@@ -148,7 +148,7 @@ impl Data {
     }
 }
 
-/// Where a page of the block at `address` is.
+/// The address of a page of the block at `address`.
 fn page_address(array: &Array, address: u64, page: u64) -> Result<u64> {
     let place = array.geometry.page_offset(page);
     place.and_then(|place| address.checked_add(place)).ok_or_else(|| {
