@@ -55,7 +55,7 @@ pub(crate) enum Symmetry {
 pub(crate) struct Array {
     pub(crate) shape: Vec<u64>,
     pub(crate) datatype: Datatype,
-    /// How many entries there are, mirror images not counted.
+    /// The number of entries, mirror images not counted.
     pub(crate) entries: u64,
     /// Whether every cell has a value; otherwise entries define cells.
     pub(crate) dense: bool,

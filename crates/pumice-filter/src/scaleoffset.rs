@@ -190,7 +190,7 @@ struct Settings {
     fill: Option<u64>,
 }
 
-/// How a chunk is scaled.
+/// The scaling of a chunk.
 struct Scaled {
     /// Bits of a distance; as many as the type has if nothing was scaled.
     bits: u32,

@@ -66,7 +66,7 @@ use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_space::Extent;
 use pumice_types::Datatype;
 
-/// Which versions of messages are written.
+/// The versions of messages to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// The versions that every release of libhdf5 reads, where they can express the message.
@@ -199,7 +199,7 @@ pub enum Message {
     Shared {
         /// Its kind.
         kind: u16,
-        /// Where it is.
+        /// The place of the message.
         location: SharedLocation,
     },
     /// A message that has no decoder.

@@ -26,9 +26,9 @@ const IN_OTHER_FILE: u8 = 1;
 /// The parts of a reference in an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored<'b> {
-    /// It leads nowhere.
+    /// A null reference.
     Null,
-    /// All of it.
+    /// A reference that the element holds whole.
     Whole(Reference),
     /// The rest is in the global heap.
     InHeap {
@@ -54,7 +54,7 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// All of it.
+    /// The whole object.
     Object,
     /// Elements of a dataset.
     Region {

@@ -140,7 +140,7 @@ fn uint(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Where a file's references lead.
+/// The source of objects for a file's references.
 pub trait ObjectSource {
     /// The error of the source.
     type Error: From<TypeError>;
@@ -217,7 +217,7 @@ impl ObjectSource for InMemoryOnce<'_> {
     }
 }
 
-/// Where objects of a file go.
+/// The sink for objects of a file.
 pub trait ObjectSink {
     /// The error of the sink.
     type Error: From<TypeError>;
@@ -244,7 +244,7 @@ pub fn load<S: ObjectSource>(
     load_at(datatype, elements, heap, 0, source)
 }
 
-/// As [`load`], for a heap that will begin at byte `base` of a larger one.
+/// [`load`] for a heap that will begin at byte `base` of a larger one.
 pub fn load_at<S: ObjectSource>(
     datatype: &Datatype,
     elements: &mut [u8],

@@ -202,7 +202,7 @@ fn arranged(
     }
 }
 
-/// How many values there are, counted where that cannot be wrong.
+/// The number of values, counted where that cannot be wrong.
 fn entries(group: &Group, format: &str, json: &Value, shape: &[u64]) -> Result<u64> {
     // An empty array may be left out.
     let none = json.get("number_of_stored_values").and_then(Value::as_u64) == Some(0);

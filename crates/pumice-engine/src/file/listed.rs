@@ -62,7 +62,7 @@ impl<T> Listed<T> {
         unused.map(|(&address, entry)| (address, entry.clone())).collect()
     }
 
-    /// How many things there are.
+    /// The number of things.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }

@@ -21,7 +21,7 @@ impl FreeSet {
         self.by_address.values().sum()
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }

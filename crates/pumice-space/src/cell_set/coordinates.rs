@@ -1,4 +1,4 @@
-//! From cells of a chunk to coordinates and back to selections, run by run.
+//! Cells of a chunk as coordinates and as selections, run by run.
 
 use super::CellSet;
 use crate::extent::product;

@@ -24,7 +24,7 @@ pub(super) struct Batches<'a> {
     arithmetic: Option<Arithmetic>,
     rule: Duplicates,
     order: Order,
-    /// How many chunks there are, by axis.
+    /// The number of chunks, by axis.
     chunks: Vec<u64>,
     numbering: Numbering,
     sorter: Option<Sorter>,

@@ -44,7 +44,7 @@ impl Region {
         Ok(())
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub(super) fn cells(&self, rank: usize) -> u64 {
         match self {
             Self::Block(..) => {
