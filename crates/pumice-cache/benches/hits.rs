@@ -73,14 +73,12 @@ impl Layout for Plain {
     fn scatter(
         &self,
         _: &[u64; 2],
-        chunk: &Vec<u8>,
+        chunk: Option<&Vec<u8>>,
         out: &mut &mut [u8],
     ) -> Result<(), CacheError> {
-        out.copy_from_slice(chunk);
-        Ok(())
-    }
-
-    fn scatter_absent(&self, _: &[u64; 2], _: &mut &mut [u8]) -> Result<(), CacheError> {
+        if let Some(chunk) = chunk {
+            out.copy_from_slice(chunk);
+        }
         Ok(())
     }
 
@@ -95,7 +93,7 @@ impl Layout for Plain {
     }
 
     fn footprint(&self, chunk: &Vec<u8>) -> Footprint {
-        Footprint { used: chunk.len() as u64, allocated: chunk.capacity() as u64 }
+        Footprint::new(chunk.len() as u64, chunk.capacity() as u64)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::budget::{Need, Visit};
 use crate::cache::Shared;
-use crate::layout::{Direct, Intent, Layout, Outcome, Part, Stored};
+use crate::layout::{Direct, Intent, Layout, Outcome, Part, ReadPlan, Stored, WritePlan};
 use crate::moves::Moves;
 use crate::reach::Reach;
 use crate::shield::shield;
@@ -18,28 +18,8 @@ pub(crate) trait Access<L: Layout>: Send {
     /// Whether nobody has asked for the chunk yet.
     const AHEAD: bool = false;
 
-    /// How much of the chunk is needed.
-    fn part(&self, layout: &L) -> Part;
-
-    /// What is needed of the chunk as it was.
-    fn intent(&self, layout: &L, key: &L::Key) -> Intent;
-
-    /// The bytes the chunk may grow by.
-    fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64;
-
-    /// How the chunk is used.
-    fn visit(&self, layout: &L, key: &L::Key) -> Visit;
-
-    /// Whether the chunk may be of use later; `created`: it is not stored yet.
-    fn worth_keeping(&self, layout: &L, key: &L::Key, created: bool) -> bool;
-
-    /// Whether a chunk that is stored so can be handled past the cache.
-    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool;
-
-    /// The memory that it takes to handle such a chunk past the cache.
-    fn direct_bytes(&self, _layout: &L, _key: &L::Key, _stored: &Stored<L::Tag>) -> u64 {
-        0
-    }
+    /// What it needs, and which ways it can take; `stored` if it is known and matters.
+    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan;
 
     /// Goes past the cache if the layout can, or names what has to move for it.
     fn direct<'r>(
@@ -82,8 +62,78 @@ pub(crate) trait Access<L: Layout>: Send {
         &mut self,
         shared: &Shared<L>,
         slot: &Arc<Slot<L>>,
+        plan: &Plan,
         covered: bool,
     ) -> Result<Served, L::Error>;
+}
+
+/// What an access needs of a chunk, and which ways it can take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) part: Part,
+    /// What is needed of the chunk as it was.
+    pub(crate) intent: Intent,
+    share: f32,
+    /// The bytes that a chunk may grow by.
+    pub(crate) growth: u64,
+    /// The bytes that a chunk takes which is made.
+    pub(crate) fresh: u64,
+    /// Whether a chunk that is stored already may be of use later, and one that is not.
+    keep_stored: bool,
+    keep_created: bool,
+    /// The memory that it takes to go past the cache, if that can be.
+    pub(crate) direct: Option<u64>,
+    write: bool,
+}
+
+impl Plan {
+    /// How the chunk is used.
+    pub(crate) fn visit(&self) -> Visit {
+        Visit { write: self.write, share: self.share, hit: false }
+    }
+
+    /// Whether the chunk may be of use later; `created`: it is not stored yet.
+    pub(crate) fn keeps(&self, created: bool) -> bool {
+        if created { self.keep_created } else { self.keep_stored }
+    }
+
+    /// The share of the chunk that is used, if it is known.
+    pub(crate) fn share(&self) -> Option<f32> {
+        (self.share != 0.0).then_some(self.share)
+    }
+}
+
+impl From<ReadPlan> for Plan {
+    fn from(ReadPlan { part, share, keep, direct }: ReadPlan) -> Self {
+        Plan {
+            part,
+            intent: Intent::UpdateExisting,
+            share,
+            growth: 0,
+            fresh: 0,
+            keep_stored: keep,
+            keep_created: keep,
+            direct,
+            write: false,
+        }
+    }
+}
+
+impl From<WritePlan> for Plan {
+    fn from(plan: WritePlan) -> Self {
+        let WritePlan { intent, share, growth, fresh, keep, direct } = plan;
+        Plan {
+            part: Part::All,
+            intent,
+            share,
+            growth,
+            fresh,
+            keep_stored: true,
+            keep_created: keep,
+            direct,
+            write: true,
+        }
+    }
 }
 
 /// What came of an access to a slot.
@@ -107,32 +157,8 @@ pub(crate) struct Writing<'a, L: Layout>(pub(crate) L::Write<'a>);
 impl<L: Layout> Access<L> for Reading<'_, L> {
     const WRITES: bool = false;
 
-    fn part(&self, layout: &L) -> Part {
-        layout.part(&self.0)
-    }
-
-    fn intent(&self, _layout: &L, _key: &L::Key) -> Intent {
-        Intent::UpdateExisting
-    }
-
-    fn growth(&self, _layout: &L, _key: &L::Key, _fresh: bool) -> u64 {
-        0
-    }
-
-    fn visit(&self, layout: &L, key: &L::Key) -> Visit {
-        Visit { write: false, share: layout.read_share(key, &self.0), hit: false }
-    }
-
-    fn worth_keeping(&self, layout: &L, key: &L::Key, _created: bool) -> bool {
-        layout.worth_keeping(key, &self.0)
-    }
-
-    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool {
-        layout.can_read_direct(key, stored, &self.0)
-    }
-
-    fn direct_bytes(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> u64 {
-        layout.direct_read_bytes(key, stored, &self.0)
+    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan {
+        layout.plan_read(key, stored, &self.0).into()
     }
 
     fn direct<'r>(
@@ -160,7 +186,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
     }
 
     fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error> {
-        layout.scatter_absent(key, &mut self.0)
+        layout.scatter(key, None, &mut self.0)
     }
 
     fn apply(
@@ -169,7 +195,7 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         key: &L::Key,
         chunk: &mut L::Chunk,
     ) -> Result<Outcome, L::Error> {
-        layout.scatter(key, chunk, &mut self.0)?;
+        layout.scatter(key, Some(chunk), &mut self.0)?;
         Ok(Outcome::Keep)
     }
 
@@ -177,14 +203,14 @@ impl<L: Layout> Access<L> for Reading<'_, L> {
         &mut self,
         shared: &Shared<L>,
         slot: &Arc<Slot<L>>,
+        plan: &Plan,
         _covered: bool,
     ) -> Result<Served, L::Error> {
-        let layout = &*slot.member.layout;
         let body = slot.read();
-        let Some(chunk) = body.chunk_with(layout.part(&self.0)) else { return Ok(Served::Missed) };
-        layout.scatter(&slot.key, chunk, &mut self.0)?;
+        let Some(chunk) = body.chunk_with(plan.part) else { return Ok(Served::Missed) };
+        slot.member.layout.scatter(&slot.key, Some(chunk), &mut self.0)?;
         drop(body);
-        shared.budget.touch(Arc::clone(slot), self.visit(layout, &slot.key));
+        shared.budget.touch(Arc::clone(slot), plan.visit());
         Ok(Served::Done)
     }
 }
@@ -196,28 +222,8 @@ impl<L: Layout> Access<L> for Ahead {
     const WRITES: bool = false;
     const AHEAD: bool = true;
 
-    fn part(&self, _: &L) -> Part {
-        Part::All
-    }
-
-    fn intent(&self, _: &L, _: &L::Key) -> Intent {
-        Intent::UpdateExisting
-    }
-
-    fn growth(&self, _: &L, _: &L::Key, _: bool) -> u64 {
-        0
-    }
-
-    fn worth_keeping(&self, _: &L, _: &L::Key, _: bool) -> bool {
-        true
-    }
-
-    fn visit(&self, _: &L, _: &L::Key) -> Visit {
-        Visit { write: false, share: 0.0, hit: false }
-    }
-
-    fn can_go_direct(&self, _: &L, _: &L::Key, _: &Stored<L::Tag>) -> bool {
-        false
+    fn plan(&self, _: &L, _: &L::Key, _: Option<&Stored<L::Tag>>) -> Plan {
+        ReadPlan::default().into()
     }
 
     fn direct<'r>(
@@ -238,7 +244,13 @@ impl<L: Layout> Access<L> for Ahead {
         Ok(Outcome::Keep)
     }
 
-    fn serve(&mut self, _: &Shared<L>, slot: &Arc<Slot<L>>, _: bool) -> Result<Served, L::Error> {
+    fn serve(
+        &mut self,
+        _: &Shared<L>,
+        slot: &Arc<Slot<L>>,
+        _: &Plan,
+        _: bool,
+    ) -> Result<Served, L::Error> {
         let here = slot.read().chunk_with(Part::All).is_some();
         Ok(if here { Served::Done } else { Served::Missed })
     }
@@ -247,32 +259,8 @@ impl<L: Layout> Access<L> for Ahead {
 impl<L: Layout> Access<L> for Writing<'_, L> {
     const WRITES: bool = true;
 
-    fn part(&self, _layout: &L) -> Part {
-        Part::All
-    }
-
-    fn intent(&self, layout: &L, key: &L::Key) -> Intent {
-        layout.intent(key, &self.0)
-    }
-
-    fn growth(&self, layout: &L, key: &L::Key, fresh: bool) -> u64 {
-        layout.growth(key, &self.0, fresh)
-    }
-
-    fn visit(&self, layout: &L, key: &L::Key) -> Visit {
-        Visit { write: true, share: layout.write_share(key, &self.0), hit: false }
-    }
-
-    fn worth_keeping(&self, layout: &L, key: &L::Key, created: bool) -> bool {
-        !(created && layout.passes(key, &self.0))
-    }
-
-    fn can_go_direct(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> bool {
-        layout.can_write_direct(key, stored, &self.0)
-    }
-
-    fn direct_bytes(&self, layout: &L, key: &L::Key, stored: &Stored<L::Tag>) -> u64 {
-        layout.direct_write_bytes(key, stored, &self.0)
+    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan {
+        layout.plan_write(key, stored, &self.0).into()
     }
 
     fn direct<'r>(
@@ -306,9 +294,10 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
         &mut self,
         shared: &Shared<L>,
         slot: &Arc<Slot<L>>,
+        plan: &Plan,
         covered: bool,
     ) -> Result<Served, L::Error> {
-        let growth = if covered { 0 } else { self.growth(&slot.member.layout, &slot.key, false) };
+        let growth = if covered { 0 } else { plan.growth };
         let _room = match growth {
             0 => None,
             _ => match shared.try_room(Need::Load { bytes: growth, encoding: 0 }) {
@@ -324,7 +313,7 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
             return Ok(Served::Crowded);
         };
         let outcome = self.gather(shared, slot, body, was_dirty)?;
-        shared.budget.touch(Arc::clone(slot), self.visit(&slot.member.layout, &slot.key));
+        shared.budget.touch(Arc::clone(slot), plan.visit());
         Ok(match outcome {
             // A resident chunk may have been changed before.
             Outcome::Keep | Outcome::Unchanged => Served::Done,
@@ -346,13 +335,14 @@ impl<L: Layout> Writing<'_, L> {
         let member = &slot.member;
         // Before the chunk is changed: it may share memory with its encoding.
         shared.drop_early(slot, &mut body);
-        let Body { chunk: Some(chunk), values, version, .. } = &mut *body else {
+        let Body { chunk: Some(chunk), part, version, .. } = &mut *body else {
             return Ok(Outcome::Keep);
         };
         let result = shield(|| {
             let outcome = member.layout.gather(&slot.key, chunk, &mut self.0)?;
-            *values = member.layout.has_values(chunk);
-            Ok((outcome, member.measure(chunk)))
+            let footprint = member.measure(chunk);
+            *part = footprint.part;
+            Ok((outcome, footprint))
         });
         *version += 1;
         match result {

@@ -18,6 +18,7 @@ use crate::handles::Dataset;
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::order::Keys;
+use crate::plan::Way;
 use crate::policy::Hint;
 use crate::request::{Item, Round};
 use crate::shield::shield;
@@ -222,7 +223,7 @@ impl<L: Layout> Shared<L> {
         let round = Round::new(self.executor());
         let loaded = shield(|| {
             let mut tasks = self.plan(items)?;
-            tasks.retain(|task| !task.transient);
+            tasks.retain(|task| task.way == Way::Stay);
             let room = self.budget.room_ahead();
             let ends = tasks.iter().scan(0_u64, |end, task| {
                 *end = end.saturating_add(task.stays);

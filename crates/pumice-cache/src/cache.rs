@@ -11,7 +11,7 @@ use crate::error::CacheError;
 use crate::exclusive::Exclusive;
 use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
-use crate::layout::Layout;
+use crate::layout::{Layout, ReadPlan};
 use crate::member::Member;
 use crate::observer::Observer;
 use crate::order::{Entry, Keys, Kind, Order};
@@ -504,11 +504,11 @@ impl<L: Layout> Shared<L> {
         if member.order.claimed(hash) {
             return None;
         }
-        let chunk = body.chunk_with(member.layout.part(request))?;
-        let result = shield(|| member.layout.scatter(key, chunk, request));
+        let ReadPlan { part, share, .. } = member.layout.plan_read(key, None, request);
+        let chunk = body.chunk_with(part)?;
+        let result = shield(|| member.layout.scatter(key, Some(chunk), request));
         drop(body);
         let ahead = slot.is_ahead();
-        let share = member.layout.read_share(key, request);
         if let Some(told) = self.budget.touch(slot, Visit { write: false, share, hit: true }) {
             // Who has only hits may have rested, too, and others may need the memory.
             let resized = self.arrive(0);

@@ -12,7 +12,7 @@ use crate::budget::{
     Again, Concern, Condition, Demand, Dirty, LastResort, Need, Reservation, Victims,
 };
 use crate::cache::Shared;
-use crate::layout::{Footprint, Layout};
+use crate::layout::{Footprint, Layout, Part, Trim};
 use crate::member::Member;
 use crate::refused::Saved;
 use crate::shield::shield;
@@ -160,7 +160,9 @@ impl<L: Layout> Shared<L> {
         let mut body = slot.write();
         let Some(condition) = self.budget.condition(slot).filter(Condition::clean) else { return };
         match shrink(slot, &mut body, condition.footprint) {
-            Some(footprint) if body.values => return self.budget.charge(slot, footprint, false),
+            Some(footprint) if body.part == Part::All => {
+                return self.budget.charge(slot, footprint, false);
+            }
             Some(footprint) => return self.budget.reduce(slot, footprint),
             None => {}
         }
@@ -190,7 +192,7 @@ impl<L: Layout> Shared<L> {
         slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
         let _ = shield::<(), L::Error>(|| {
-            chunk.into_iter().for_each(|chunk| slot.member.layout.recycle(chunk));
+            drop(chunk);
             Ok(())
         });
         self.budget.strike(slot, reason.evicts());
@@ -204,19 +206,16 @@ impl<L: Layout> Shared<L> {
 fn shrink<L: Layout>(slot: &Slot<L>, body: &mut Body<L>, before: Footprint) -> Option<Footprint> {
     let layout = &slot.member.layout;
     let chunk = body.chunk.as_mut()?;
-    let spare_values = body.values && slot.member.keeps_defined();
+    let spare_values = body.part == Part::All && slot.member.keeps_defined();
     if !before.wasteful() && !spare_values {
         return None;
     }
+    let what = if before.wasteful() { Trim::Slack } else { Trim::Values };
     let shrunk = shield::<_, L::Error>(|| {
-        if before.wasteful() {
-            layout.condense(chunk);
-        } else {
-            layout.drop_values(chunk);
-        }
-        Ok((layout.footprint(chunk), layout.has_values(chunk)))
+        layout.trim(chunk, what);
+        Ok(layout.footprint(chunk))
     });
-    let (footprint, values) = shrunk.ok()?;
-    body.values = values;
+    let footprint = shrunk.ok()?;
+    body.part = footprint.part;
     (footprint.allocated < before.allocated).then_some(footprint)
 }

@@ -17,9 +17,12 @@ use crate::{CacheError, Reach};
 
 /// How one kind of storage looks up, reads, decodes, changes, encodes and stores its chunks.
 ///
-/// Two methods go beyond what a plain read and write need and have a say in how well the limits
-/// are kept: [`growth`](Layout::growth) and [`Stored::decoded`]. Both are estimates made before
-/// memory is taken; the true sizes, by [`footprint`](Layout::footprint), replace them afterwards.
+/// What becomes of a request is asked once: [`plan_read`](Layout::plan_read) and
+/// [`plan_write`](Layout::plan_write) say what it needs and which ways it can take.
+///
+/// [`WritePlan::growth`] and [`Stored::decoded`] have a say in how well the limits are kept: they are
+/// estimates made before memory is taken. The true sizes, by [`footprint`](Layout::footprint),
+/// replace them afterwards.
 ///
 /// `tests/support/toy.rs` holds a complete layout over an in-memory disk.
 pub trait Layout: Send + Sync + 'static {
@@ -100,18 +103,37 @@ pub trait Layout: Send + Sync + 'static {
     /// Removes a chunk from the index and frees its space; a chunk that is not stored is no error.
     fn delete(&self, key: &Self::Key) -> Result<(), Self::Error>;
 
-    /// Serves a read from a chunk.
+    /// What a read of a chunk needs, and which ways it can take.
+    ///
+    /// `stored` says where the chunk is, if that matters: only then [`ReadPlan::direct`] is looked at.
+    fn plan_read(
+        &self,
+        key: &Self::Key,
+        stored: Option<&Stored<Self::Tag>>,
+        request: &Self::Read<'_>,
+    ) -> ReadPlan {
+        let _ = (key, stored, request);
+        ReadPlan::default()
+    }
+
+    /// What a write of a chunk needs, and which ways it can take; `stored` as for
+    /// [`plan_read`](Layout::plan_read).
+    fn plan_write(
+        &self,
+        key: &Self::Key,
+        stored: Option<&Stored<Self::Tag>>,
+        request: &Self::Write<'_>,
+    ) -> WritePlan {
+        let _ = (key, stored, request);
+        WritePlan::default()
+    }
+
+    /// Serves a read from a chunk; `None`: it is not stored, and its cells have the fill value, or
+    /// none is defined.
     fn scatter(
         &self,
         key: &Self::Key,
-        chunk: &Self::Chunk,
-        request: &mut Self::Read<'_>,
-    ) -> Result<(), Self::Error>;
-
-    /// Serves a read of a chunk that is not stored: fill values, or no defined cells.
-    fn scatter_absent(
-        &self,
-        key: &Self::Key,
+        chunk: Option<&Self::Chunk>,
         request: &mut Self::Read<'_>,
     ) -> Result<(), Self::Error>;
 
@@ -126,68 +148,30 @@ pub trait Layout: Send + Sync + 'static {
         request: &mut Self::Write<'_>,
     ) -> Result<Outcome, Self::Error>;
 
-    /// The bytes of memory a chunk takes.
+    /// The bytes of memory a chunk takes, and how much of it is there.
     fn footprint(&self, chunk: &Self::Chunk) -> Footprint;
 
-    /// How much of the chunk a read needs.
-    fn part(&self, request: &Self::Read<'_>) -> Part {
-        let _ = request;
-        Part::All
+    /// Frees memory of a chunk, as far as that is possible.
+    fn trim(&self, chunk: &mut Self::Chunk, what: Trim) {
+        let _ = (chunk, what);
     }
 
-    /// What a write needs of the chunk as it was.
-    fn intent(&self, key: &Self::Key, request: &Self::Write<'_>) -> Intent {
-        let _ = (key, request);
-        Intent::Update
-    }
-
-    /// About how many bytes of memory a write takes: for a `fresh` chunk, all that the chunk will
-    /// take; for one that exists, what the write may add to it. Zero: no idea, and none.
-    fn growth(&self, key: &Self::Key, request: &Self::Write<'_>, fresh: bool) -> u64 {
-        let _ = (key, request, fresh);
-        0
-    }
-
-    /// Whether the chunk holds its values; `false`: only the defined cells.
-    fn has_values(&self, chunk: &Self::Chunk) -> bool {
-        let _ = chunk;
-        true
-    }
-
-    /// Frees the values of a clean chunk and keeps its defined cells; `false`: not possible.
-    fn drop_values(&self, chunk: &mut Self::Chunk) -> bool {
-        let _ = chunk;
-        false
-    }
-
-    /// Gives back memory that the chunk has allocated and does not use.
-    fn condense(&self, chunk: &mut Self::Chunk) {
-        let _ = chunk;
-    }
-
-    /// Memory at hand of which `len` bytes, whatever they are, can take a stored chunk.
-    fn spare(&self, len: usize) -> Option<Vec<u8>> {
-        let _ = len;
-        None
-    }
-
-    /// Takes a chunk that is no longer needed, to use its memory again or to free it.
-    fn recycle(&self, chunk: Self::Chunk) {
-        drop(chunk);
-    }
-
-    /// Whether [`direct_read`](Layout::direct_read) can serve a read of a chunk that is stored so.
-    fn can_read_direct(
+    /// Serves a read from the stored bytes of a chunk that will not be kept, without making a chunk of
+    /// them; `false`: not possible, and the chunk has to be decoded.
+    ///
+    /// `bytes` are those that the read's [`part`](ReadPlan::part) needs.
+    fn scatter_stored(
         &self,
         key: &Self::Key,
+        bytes: &[u8],
         stored: &Stored<Self::Tag>,
-        request: &Self::Read<'_>,
-    ) -> bool {
-        let _ = (key, stored, request);
-        false
+        request: &mut Self::Read<'_>,
+    ) -> Result<bool, Self::Error> {
+        let _ = (key, bytes, stored, request);
+        Ok(false)
     }
 
-    /// Reads straight into the caller's buffer.
+    /// Reads straight into the caller's buffer, if the [plan](ReadPlan::direct) said that it may.
     ///
     /// Where stored bytes only have to be put in their places, a layout names these in `extents`: the
     /// cache reads them together with those of other chunks. Otherwise it serves the read itself.
@@ -205,60 +189,6 @@ pub trait Layout: Send + Sync + 'static {
         Ok(Direct::Impossible)
     }
 
-    /// About how many bytes of memory of its own [`direct_read`](Layout::direct_read) takes while it serves a read
-    /// of a chunk that is stored so.
-    fn direct_read_bytes(
-        &self,
-        key: &Self::Key,
-        stored: &Stored<Self::Tag>,
-        request: &Self::Read<'_>,
-    ) -> u64 {
-        let _ = (key, stored, request);
-        0
-    }
-
-    /// About how many bytes of memory of its own [`direct_write`](Layout::direct_write) takes.
-    fn direct_write_bytes(
-        &self,
-        key: &Self::Key,
-        stored: &Stored<Self::Tag>,
-        request: &Self::Write<'_>,
-    ) -> u64 {
-        let _ = (key, stored, request);
-        0
-    }
-
-    /// Serves a read from the stored bytes of a chunk that will not be kept, without making a chunk of
-    /// them; `false`: not possible, and the chunk has to be decoded.
-    ///
-    /// `bytes` are those that the read's [`part`](Layout::part) needs.
-    fn scatter_stored(
-        &self,
-        key: &Self::Key,
-        bytes: &[u8],
-        stored: &Stored<Self::Tag>,
-        request: &mut Self::Read<'_>,
-    ) -> Result<bool, Self::Error> {
-        let _ = (key, bytes, stored, request);
-        Ok(false)
-    }
-
-    /// Gives back a buffer of stored bytes that [`spare`](Layout::spare) may have given.
-    fn give_back(&self, bytes: Vec<u8>) {
-        drop(bytes);
-    }
-
-    /// Whether [`direct_write`](Layout::direct_write) can apply a write to a chunk that is stored so.
-    fn can_write_direct(
-        &self,
-        key: &Self::Key,
-        stored: &Stored<Self::Tag>,
-        request: &Self::Write<'_>,
-    ) -> bool {
-        let _ = (key, stored, request);
-        false
-    }
-
     /// Writes straight from the caller's buffer to where the chunk is stored, as
     /// [`direct_read`](Layout::direct_read) reads.
     fn direct_write<'r>(
@@ -272,40 +202,23 @@ pub trait Layout: Send + Sync + 'static {
         Ok(Direct::Impossible)
     }
 
-    /// The share of the chunk's cells that a read takes, from 0 to 1; 0 if it is not known.
-    ///
-    /// A chunk whose cells have all been read or written is likely not to be wanted again soon.
-    fn read_share(&self, key: &Self::Key, request: &Self::Read<'_>) -> f32 {
-        let _ = (key, request);
-        0.0
-    }
-
-    /// The share of the chunk's cells that a write changes, from 0 to 1; 0 if it is not known.
-    fn write_share(&self, key: &Self::Key, request: &Self::Write<'_>) -> f32 {
-        let _ = (key, request);
-        0.0
-    }
-
-    /// Whether a chunk that a read brings may be of use later. If not, the read goes direct if it
-    /// can, and the chunk leaves as soon as it is served.
-    fn worth_keeping(&self, key: &Self::Key, request: &Self::Read<'_>) -> bool {
-        let _ = (key, request);
-        true
-    }
-
-    /// Whether a write makes all that there will be of a chunk that is not stored yet. If so, the chunk is
-    /// stored at once and leaves.
-    fn passes(&self, key: &Self::Key, request: &Self::Write<'_>) -> bool {
-        let _ = (key, request);
-        false
-    }
-
     /// The chunks that will be read next, at most `count`, nearest first: `now` is what is read now,
     /// `recent` the first chunks of the last requests before, oldest first. None of those: the
     /// program says that chunks are read in the order of storage.
     fn successors(&self, recent: &[Self::Key], now: &[Self::Key], count: usize) -> Vec<Self::Key> {
         let _ = (recent, now, count);
         Vec::new()
+    }
+
+    /// Memory at hand of which `len` bytes, whatever they are, can take a stored chunk.
+    fn spare(&self, len: usize) -> Option<Vec<u8>> {
+        let _ = len;
+        None
+    }
+
+    /// Gives back a buffer of stored bytes that [`spare`](Layout::spare) may have given.
+    fn give_back(&self, bytes: Vec<u8>) {
+        drop(bytes);
     }
 
     /// Whether every request should first try to go direct (contiguous storage): the cache then
@@ -329,6 +242,76 @@ pub trait Layout: Send + Sync + 'static {
         let _ = (key, request);
         None
     }
+}
+
+/// What a read of one chunk needs, and which ways it can take.
+///
+/// ```
+/// use pumice_cache::{Part, ReadPlan};
+/// let plan = ReadPlan { share: 0.25, ..ReadPlan::default() };
+/// assert!(plan.part == Part::All && plan.keep && plan.direct.is_none());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadPlan {
+    /// How much of the chunk it needs.
+    pub part: Part,
+    /// The share of the chunk's cells that it takes, from 0 to 1; 0 if that is not known.
+    ///
+    /// A chunk whose cells have all been read or written is likely not to be wanted again soon.
+    pub share: f32,
+    /// Whether the chunk may be of use later. If not, the read goes direct if it can, and the chunk
+    /// leaves as soon as it is served.
+    pub keep: bool,
+    /// Whether [`direct_read`](Layout::direct_read) may serve it where the chunk is stored: then about
+    /// how many bytes of memory of its own that takes.
+    pub direct: Option<u64>,
+}
+
+impl Default for ReadPlan {
+    fn default() -> Self {
+        ReadPlan { part: Part::All, share: 0.0, keep: true, direct: None }
+    }
+}
+
+/// What a write of one chunk needs, and which ways it can take.
+///
+/// ```
+/// use pumice_cache::{Intent, WritePlan};
+/// let plan = WritePlan { intent: Intent::Replace, share: 1.0, ..WritePlan::default() };
+/// assert!(plan.keep && plan.direct.is_none() && plan.growth == 0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WritePlan {
+    /// What it needs of the chunk as it was.
+    pub intent: Intent,
+    /// The share of the chunk's cells that it changes, from 0 to 1; 0 if that is not known.
+    pub share: f32,
+    /// About how many bytes of memory it may add to a chunk that exists; 0: no idea, and none.
+    pub growth: u64,
+    /// About how many bytes of memory a chunk takes that it makes; 0: no idea.
+    pub fresh: u64,
+    /// Whether a chunk that it makes may be of use later. If not, the chunk is stored at once and
+    /// leaves.
+    pub keep: bool,
+    /// Whether [`direct_write`](Layout::direct_write) may apply it where the chunk is stored: then
+    /// about how many bytes of memory of its own that takes.
+    pub direct: Option<u64>,
+}
+
+impl Default for WritePlan {
+    fn default() -> Self {
+        let intent = Intent::Update;
+        WritePlan { intent, share: 0.0, growth: 0, fresh: 0, keep: true, direct: None }
+    }
+}
+
+/// What of a chunk in memory is to be freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trim {
+    /// Memory that it has allocated and does not use.
+    Slack,
+    /// The values of a clean chunk; its defined cells stay.
+    Values,
 }
 
 /// Names a store: where it is in memory.
@@ -509,24 +492,27 @@ pub enum Intent {
     UpdateExisting,
 }
 
-/// The bytes of memory a chunk takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The bytes of memory a chunk takes, and how much of the chunk is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes in use: what [`Layout::condense`] could bring `allocated` down to.
+    /// Bytes in use: what [`Trim::Slack`] could bring `allocated` down to.
     pub used: u64,
     /// Bytes allocated: what the cache accounts for.
     pub allocated: u64,
+    /// Whether the values are there, or only the defined cells.
+    pub part: Part,
 }
 
 impl Footprint {
-    /// A chunk that uses all it allocated.
+    /// All of a chunk, in `used` of `allocated` bytes.
     ///
     /// ```
-    /// use pumice_cache::Footprint;
-    /// assert_eq!(Footprint::exact(10), Footprint { used: 10, allocated: 10 });
+    /// use pumice_cache::{Footprint, Part};
+    /// let part = Part::All;
+    /// assert_eq!(Footprint::new(10, 12), Footprint { used: 10, allocated: 12, part });
     /// ```
-    pub fn exact(bytes: u64) -> Self {
-        Footprint { used: bytes, allocated: bytes }
+    pub fn new(used: u64, allocated: u64) -> Self {
+        Footprint { used, allocated, part: Part::All }
     }
 
     /// Whether so much is unused that it is worth condensing.

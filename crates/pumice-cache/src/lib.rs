@@ -90,13 +90,9 @@
 //!         Ok(())
 //!     }
 //!     fn scatter(
-//!         &self, _: &u64, chunk: &[u8; 4], out: &mut &mut [u8; 4],
+//!         &self, _: &u64, chunk: Option<&[u8; 4]>, out: &mut &mut [u8; 4],
 //!     ) -> Result<(), CacheError> {
-//!         **out = *chunk;
-//!         Ok(())
-//!     }
-//!     fn scatter_absent(&self, _: &u64, out: &mut &mut [u8; 4]) -> Result<(), CacheError> {
-//!         **out = [0; 4];
+//!         **out = *chunk.unwrap_or(&[0; 4]);
 //!         Ok(())
 //!     }
 //!     fn gather(
@@ -106,7 +102,7 @@
 //!         Ok(Outcome::Keep)
 //!     }
 //!     fn footprint(&self, _: &[u8; 4]) -> Footprint {
-//!         Footprint::exact(4)
+//!         Footprint::new(4, 4)
 //!     }
 //! }
 //!
@@ -183,7 +179,7 @@ pub use executor::{Executor, Inline, Pool};
 pub use handles::{CachedFile, Dataset};
 pub use layout::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
-    StoreId, Stored,
+    ReadPlan, StoreId, Stored, Trim, WritePlan,
 };
 pub use observer::Observer;
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};

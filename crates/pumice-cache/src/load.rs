@@ -13,7 +13,7 @@ use crate::error::CacheError;
 use crate::layout::{Encoded, Fetch, Layout, Outcome, Part, StoreId, Stored};
 use crate::member::Member;
 use crate::moves::{Moves, pass};
-use crate::plan::{Step, Task};
+use crate::plan::{Step, Task, Way};
 use crate::request::{Retry, Round};
 use crate::slot::{Claim, Fetched, Found, Slot};
 use crate::stats::Reason;
@@ -112,7 +112,7 @@ impl<L: Layout> Shared<L> {
                 }
                 Found::Ready(slot) => slot,
             };
-            match task.item.access.serve(self, &slot, true)? {
+            match task.item.access.serve(self, &slot, &task.item.plan, true)? {
                 Served::Done => return Ok(None),
                 Served::Emptied => {
                     round.emptied.lock().push(slot);
@@ -144,44 +144,39 @@ impl<L: Layout> Shared<L> {
         leaving: &mut Vec<Leaving<'m, 't, L>>,
     ) -> Result<(), L::Error> {
         let Claimed { claim, mut task, bytes, .. } = claimed;
-        let member = task.item.member;
+        let (member, plan, passes) = (task.item.member, task.item.plan, task.way == Way::Pass);
         let (layout, key) = (&*member.layout, &task.item.key);
         if let Step::Load(stored) = &task.step
-            && task.transient
+            && passes
             && timed(member, || task.item.access.stored(layout, key, &bytes, stored))?
         {
-            let visit = task.item.access.visit(layout, key);
-            self.budget.pass(claim.slot(), stored.decoded, visit);
+            self.budget.pass(claim.slot(), stored.decoded, plan.visit());
             layout.give_back(bytes);
             return Ok(());
         }
         let mut chunk = match &task.step {
-            Step::Load(stored) => {
-                decode(member, key, bytes, stored, task.item.access.part(layout))?
-            }
+            Step::Load(stored) => decode(member, key, bytes, stored, plan.part)?,
             Step::Create { fill, .. } => layout.new_chunk(key, *fill)?,
             Step::Resident | Step::Absent => return Ok(()),
         };
         let outcome = task.item.access.apply(layout, key, &mut chunk)?;
-        if task.transient {
-            let visit = task.item.access.visit(layout, key);
-            self.budget.pass(claim.slot(), member.measure(&chunk).allocated, visit);
+        if passes {
+            self.budget.pass(claim.slot(), member.measure(&chunk).allocated, plan.visit());
         }
         // What the write has not changed is as it is stored, if it is.
         let changed =
             A::WRITES && !(outcome == Outcome::Unchanged && matches!(task.step, Step::Load(_)));
         match (A::WRITES, outcome) {
             (true, Outcome::Delete) => layout.delete(key),
-            (_, Outcome::Keep | Outcome::Unchanged) if task.transient => {
+            (_, Outcome::Keep | Outcome::Unchanged) if passes => {
                 let encoded = changed.then(|| layout.encode(key, &chunk)).transpose();
-                layout.recycle(chunk);
+                drop(chunk);
                 let left = |encoded| Leaving { member, key: task.item.key, encoded, _claim: claim };
                 leaving.extend(encoded?.map(left));
                 Ok(())
             }
             _ => {
-                let visit = task.item.access.visit(layout, key);
-                let visit = Visit { write: changed, ..visit };
+                let visit = Visit { write: changed, ..plan.visit() };
                 if A::AHEAD {
                     claim.slot().set_ahead();
                 }
@@ -201,10 +196,9 @@ impl<L: Layout> Shared<L> {
     ) {
         let slot = claim.slot();
         let footprint = slot.member.measure(&chunk);
-        let values = slot.member.layout.has_values(&chunk);
         let mut body = slot.write();
         body.chunk = Some(chunk);
-        body.values = values;
+        body.part = footprint.part;
         body.version += u64::from(visit.write);
         self.budget.admit(room, estimate, slot, footprint, visit);
         drop(body);
@@ -242,10 +236,11 @@ fn without_passed<'m, 't, L: Layout, A: Access<L>>(
     claimed: Vec<Claimed<'m, 't, L, A>>,
     round: &Round<'m, L, A>,
 ) -> Vec<Claimed<'m, 't, L, A>> {
-    if !claimed.iter().any(|one| one.task.direct) {
+    let direct = |one: &Claimed<'m, 't, L, A>| one.task.way == Way::Direct;
+    if !claimed.iter().any(direct) {
         return claimed;
     }
-    let (passed, staying): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|one| one.task.direct);
+    let (passed, staying): (Vec<_>, Vec<_>) = claimed.into_iter().partition(direct);
     let items = passed.into_iter().map(|one| one.task.item);
     let refused = items.filter(|item| item.refused).map(|item| Retry { item, slot: None });
     round.retry.lock().extend(refused);
@@ -272,7 +267,7 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
         let needed = self.extent().filter(|_| !self.fetched);
         let Claimed { task, bytes, .. } = self;
         let member = task.item.member;
-        if task.direct {
+        if task.way == Way::Direct {
             return pass(&mut task.item, task.step.stored(), moves).map(drop);
         }
         let Some((offset, len)) = needed else { return Ok(()) };
@@ -284,7 +279,7 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
     }
 
     fn part(&self) -> Part {
-        self.task.item.access.part(&self.task.item.member.layout)
+        self.task.item.plan.part
     }
 
     fn store(&self) -> StoreId {

@@ -58,16 +58,24 @@ pub(crate) struct Task<'m, L: Layout, A> {
     pub(crate) stays: u64,
     /// The memory its encoding is expected to take later, if it is to be changed.
     pub(crate) encoding: u64,
-    /// Whether the chunk leaves as soon as it is handled.
-    pub(crate) transient: bool,
-    /// Whether it shall be handled without ever being in memory.
-    pub(crate) direct: bool,
+    pub(crate) way: Way,
+}
+
+/// What becomes of a chunk that is not resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It comes into memory and stays there.
+    Stay,
+    /// It leaves as soon as it is handled; what is changed is stored at once.
+    Pass,
+    /// It is handled where it is stored, without ever being in memory.
+    Direct,
 }
 
 impl<'m, L: Layout, A> Task<'m, L, A> {
     /// A task that takes no memory.
     fn new(item: Item<'m, L, A>, step: Step<L::Tag>) -> Self {
-        Task { item, step, estimate: 0, stays: 0, encoding: 0, transient: false, direct: false }
+        Task { item, step, estimate: 0, stays: 0, encoding: 0, way: Way::Stay }
     }
 
     /// The store, the beginning and the end of what is to be loaded.
@@ -128,7 +136,8 @@ impl<'m, L: Layout, A> Group<'m, L, A> {
 
     /// Lets its chunks leave as soon as they are handled: what is changed is stored at once.
     pub(crate) fn pass(&mut self) {
-        self.tasks.iter_mut().for_each(|task| task.transient = true);
+        let staying = self.tasks.iter_mut().filter(|task| task.way == Way::Stay);
+        staying.for_each(|task| task.way = Way::Pass);
     }
 
     fn takes(&self, task: &Task<'m, L, A>, count: usize, bytes: u64) -> bool {
@@ -143,30 +152,24 @@ impl<L: Layout> Shared<L> {
         &self,
         items: Vec<Item<'m, L, A>>,
     ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
-        let intent = |item: &Item<'m, L, A>| item.access.intent(&item.member.layout, &item.key);
-        let intents: Vec<_> = items.iter().map(intent).collect();
         // What shall be overwritten where it is must be found first.
-        let unknown = |item: &Item<'m, L, A>, intent| {
-            !item.crowded && (intent != Intent::Replace || item.member.goes_direct())
+        let unknown = |item: &Item<'m, L, A>| {
+            !item.crowded && (item.plan.intent != Intent::Replace || item.member.goes_direct())
         };
         let (resident_limit, _) = self.budget.limits();
         let mut stored = Vec::with_capacity(items.len());
-        let mut rest = &intents[..];
         for same in runs(&items) {
-            let (these, others) = rest.split_at(same.len());
-            rest = others;
-            let wanted = same.iter().zip(these).filter(|(item, intent)| unknown(item, **intent));
-            let wanted: Vec<_> = wanted.map(|(item, _)| item).collect();
+            let wanted: Vec<_> = same.iter().filter(|item| unknown(item)).collect();
             stored.extend(self.find(&wanted, resident_limit)?);
         }
         let mut stored = stored.into_iter();
         let mut tasks = Vec::with_capacity(items.len());
-        for (item, intent) in items.into_iter().zip(intents) {
-            if intent == Intent::Replace {
+        for item in items {
+            if item.plan.intent == Intent::Replace {
                 self.forget_absent(item.member, item.hash, &item.key);
             }
-            let found = if unknown(&item, intent) { stored.next().flatten() } else { None };
-            let step = match (found, intent) {
+            let found = if unknown(&item) { stored.next().flatten() } else { None };
+            let step = match (found, item.plan.intent) {
                 _ if item.crowded => Step::Resident,
                 (stored, Intent::Replace) => Step::Create { fill: false, stored },
                 (Some(stored), _) => Step::Load(stored),
@@ -183,16 +186,15 @@ impl<L: Layout> Shared<L> {
     /// takes the memory of the other.
     pub(crate) fn let_pass<'m, A: Access<L>>(&self, tasks: &mut [Task<'m, L, A>]) {
         let (resident_limit, _) = self.budget.limits();
-        let staying = tasks.iter().filter(|task| !task.transient).map(|task| task.stays);
+        let staying = tasks.iter().filter(|task| task.way == Way::Stay).map(|task| task.stays);
         if A::WRITES || staying.fold(0, u64::saturating_add) <= resident_limit {
             return;
         }
         let whole = |task: &&mut Task<'m, L, A>| {
-            let Item { member, key, access, .. } = &task.item;
             matches!(task.step, Step::Load(_))
-                && !task.transient
-                && !member.keeps_defined()
-                && access.visit(&member.layout, key).whole()
+                && task.way == Way::Stay
+                && !task.item.member.keeps_defined()
+                && task.item.plan.visit().whole()
         };
         self.budget.let_pass(tasks.iter_mut().filter(whole));
     }
@@ -298,48 +300,37 @@ fn estimate<'m, L: Layout, A: Access<L>>(
     step: Step<L::Tag>,
     resident_limit: u64,
 ) -> Task<'m, L, A> {
-    let member = item.member;
-    let (layout, key) = (&*member.layout, &item.key);
+    let (member, plan) = (item.member, item.plan);
     let (transit, stays) = match &step {
-        Step::Load(stored) if item.access.part(layout) == Part::Defined => {
+        Step::Load(stored) if plan.part == Part::Defined => {
             member.note(Part::Defined);
             (stored.head, stored.decoded.min(stored.head.saturating_mul(4)))
         }
-        Step::Load(stored) => {
-            let growth = item.access.growth(layout, key, false);
-            (stored.len, stored.decoded.max(1).saturating_add(growth))
-        }
-        Step::Create { .. } => match item.access.growth(layout, key, true) {
-            0 => (0, member.largest()),
-            growth => (0, growth),
-        },
+        Step::Load(stored) => (stored.len, stored.decoded.max(1).saturating_add(plan.growth)),
+        Step::Create { .. } if plan.fresh == 0 => (0, member.largest()),
+        Step::Create { .. } => (0, plan.fresh),
         Step::Resident => {
-            let estimate = item.access.growth(layout, key, false);
-            let encoding = encoding_size(member.largest().saturating_add(estimate)).min(LARGEST);
-            let estimate = estimate.min(LARGEST);
+            let encoding = encoding_size(member.largest().saturating_add(plan.growth)).min(LARGEST);
+            let estimate = plan.growth.min(LARGEST);
             return Task { estimate, encoding, ..Task::new(item, step) };
         }
-        Step::Absent => {
-            return Task::new(item, step);
-        }
+        Step::Absent => return Task::new(item, step),
     };
     let stays = stays.saturating_add(bookkeeping::<L>());
     let created = matches!(step, Step::Create { .. });
-    let transient = stays > resident_limit
-        || member.goes_direct()
-        || !item.access.worth_keeping(layout, key, created);
-    let straight = |stored: &&Stored<L::Tag>| item.access.can_go_direct(layout, key, stored);
+    let transient = stays > resident_limit || member.goes_direct() || !plan.keeps(created);
     if transient
         && !item.refused
-        && let Some(stored) = step.stored().filter(straight)
+        && let Some(stored) = step.stored()
+        && let Some(memory) = item.access.plan(&member.layout, &item.key, Some(stored)).direct
     {
-        let estimate = item.access.direct_bytes(layout, key, stored).min(LARGEST);
-        return Task { estimate, transient, direct: true, ..Task::new(item, step) };
+        return Task { estimate: memory.min(LARGEST), way: Way::Direct, ..Task::new(item, step) };
     }
     let encoding = if A::WRITES { encoding_size(stays) } else { 0 };
     // A chunk that does not stay is encoded at once.
-    let (now, later) = if transient { (encoding, 0) } else { (0, encoding) };
+    let (way, now, later) =
+        if transient { (Way::Pass, encoding, 0) } else { (Way::Stay, 0, encoding) };
     let estimate = transit.saturating_add(stays).saturating_add(now).min(LARGEST);
     let encoding = later.min(LARGEST);
-    Task { estimate, stays, encoding, transient, ..Task::new(item, step) }
+    Task { item, step, estimate, stays, encoding, way }
 }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::absent::Name;
-use crate::access::{Access, Served};
+use crate::access::{Access, Plan, Served};
 use crate::admission::Admitted;
 use crate::budget::Reservation;
 use crate::cache::Shared;
@@ -37,6 +37,8 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) key: L::Key,
     pub(crate) hash: u64,
     pub(crate) access: A,
+    /// What the access needs.
+    pub(crate) plan: Plan,
     /// Whether the chunk was found resident without room to be changed.
     pub(crate) crowded: bool,
     /// Whether the layout has refused to handle it past the cache.
@@ -45,10 +47,11 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) fetched: Option<Fetched>,
 }
 
-impl<'m, L: Layout, A> Item<'m, L, A> {
+impl<'m, L: Layout, A: Access<L>> Item<'m, L, A> {
     pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
         let hash = member.hash(&key);
-        Item { member, hash, key, access, crowded: false, refused: false, fetched: None }
+        let plan = access.plan(&member.layout, &key, None);
+        Item { member, hash, key, access, plan, crowded: false, refused: false, fetched: None }
     }
 
     pub(crate) fn name(&self) -> Name<'_, L::Key> {
@@ -208,7 +211,7 @@ impl<L: Layout> Shared<L> {
             item.crowded = false;
             let found = self.table.find(item.member, item.hash, &item.key);
             let Some(slot) = found else { return Ok(false) };
-            let served = item.access.serve(self, &slot, false)?;
+            let served = item.access.serve(self, &slot, &item.plan, false)?;
             item.crowded = served == Served::Crowded;
             if served == Served::Emptied {
                 round.emptied.lock().push(slot);
@@ -368,11 +371,11 @@ fn through<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Vec<Through<'m, L>> {
 type Through<'m, L> = (&'m Arc<Member<L>>, Vec<(u64, <L as Layout>::Key)>);
 
 /// About the bytes that an access moves, should the chunk be resident.
-fn bytes_used<L: Layout, A: Access<L>>(item: &Item<'_, L, A>) -> u64 {
+fn bytes_used<L: Layout, A>(item: &Item<'_, L, A>) -> u64 {
     let largest = item.member.largest();
-    match item.access.visit(&item.member.layout, &item.key).share {
-        0.0 => largest,
-        share => (largest as f64 * f64::from(share)) as u64,
+    match item.plan.share() {
+        None => largest,
+        Some(share) => (largest as f64 * f64::from(share)) as u64,
     }
 }
 

@@ -91,8 +91,8 @@ impl Loading {
 /// What the slot's lock guards.
 pub(crate) struct Body<L: Layout> {
     pub(crate) chunk: Option<L::Chunk>,
-    /// Whether the chunk holds its values.
-    pub(crate) values: bool,
+    /// What of the chunk is there.
+    pub(crate) part: Part,
     /// Counts the changes to the chunk.
     pub(crate) version: u64,
     /// The chunk as it is, encoded before it has to be.
@@ -102,7 +102,7 @@ pub(crate) struct Body<L: Layout> {
 impl<L: Layout> Body<L> {
     /// The chunk, if it is here and holds `part`.
     pub(crate) fn chunk_with(&self, part: Part) -> Option<&L::Chunk> {
-        self.chunk.as_ref().filter(|_| self.values || part == Part::Defined)
+        self.chunk.as_ref().filter(|_| self.part >= part)
     }
 }
 
@@ -292,7 +292,7 @@ fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot
         hash,
         id: AtomicU32::new(NOT_RESIDENT),
         ahead: AtomicBool::new(false),
-        body: RwLock::new(Body { chunk: None, values: false, version: 0, early: None }),
+        body: RwLock::new(Body { chunk: None, part: Part::Defined, version: 0, early: None }),
         loading: Mutex::new(Progress { loading: Loading::Busy, waiting: 0 }),
         loaded: Condvar::new(),
     }

@@ -149,9 +149,9 @@ impl Tool {
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
-        Command::Import(arguments) => import::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments.located()),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments.located()),
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),

@@ -1,12 +1,12 @@
 //! What the chunk cache asks of a layout: each question goes to the storage that the dataset has.
 
 use super::{
-    Chunk, DatasetLayout, Dense, LoggedChunk, MANY, NOWHERE, RECYCLED, ReadRequest, Sparse,
+    Chunk, DatasetLayout, Dense, DenseChunk, LoggedChunk, NOWHERE, RECYCLED, ReadRequest, Sparse,
     Storage, WriteRequest,
 };
 use pumice_cache::{
     Direct, Encoded, Fetch, Footprint, Intent, Layout, Outcome, Part, Placement, Put, Reach,
-    StoreId, Stored,
+    ReadPlan, StoreId, Stored, Trim, WritePlan,
 };
 use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
@@ -162,28 +162,24 @@ impl Layout for DatasetLayout {
         self.chunks()?.remove(key)
     }
 
-    fn scatter(&self, _key: &Dims, chunk: &Chunk, request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter(
+        &self,
+        _key: &Dims,
+        chunk: Option<&Chunk>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<()> {
         match (&self.storage, chunk) {
-            (Storage::Dense(dense, _), Chunk::Dense(cells)) => dense.scatter(cells, request),
-            (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => {
+            (Storage::Dense(dense, _), Some(Chunk::Dense(cells))) => dense.scatter(cells, request),
+            (Storage::Dense(dense, _), None) => dense.scatter_absent(request),
+            (Storage::Sparse(sparse, _), Some(Chunk::Sparse(chunk))) => {
                 sparse.scatter_logged(chunk, request)
             }
-            (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
+            (Storage::Sparse(sparse, _), None) => sparse.scatter_absent(request),
+            (Storage::VariableLength(layout, _), Some(Chunk::Heap(chunk))) => {
                 layout.scatter(chunk, request)
             }
+            (Storage::VariableLength(layout, _), None) => layout.scatter_absent(request),
             _ => Err(Self::mismatch()),
-        }
-    }
-
-    fn scatter_absent(&self, _key: &Dims, request: &mut ReadRequest<'_>) -> Result<()> {
-        match &self.storage {
-            Storage::Dense(dense, _) => dense.scatter_absent(request),
-            Storage::Sparse(sparse, _) => sparse.scatter_absent(request),
-            Storage::VariableLength(layout, _) => layout.scatter_absent(request),
-            Storage::Contiguous(_)
-            | Storage::External(_)
-            | Storage::Virtual
-            | Storage::Unreadable(_) => Err(Self::mismatch()),
         }
     }
 
@@ -195,7 +191,7 @@ impl Layout for DatasetLayout {
     ) -> Result<Outcome> {
         match (&self.storage, chunk) {
             (Storage::Dense(dense, _), Chunk::Dense(cells)) => {
-                dense.gather(&mut Arc::<Vec<u8>>::make_mut(cells)[..], request)
+                dense.gather(cells.to_mut(), request)
             }
             (Storage::Sparse(sparse, _), Chunk::Sparse(chunk)) => sparse.gather(chunk, request),
             (Storage::VariableLength(layout, _), Chunk::Heap(chunk)) => {
@@ -206,95 +202,56 @@ impl Layout for DatasetLayout {
     }
 
     fn footprint(&self, chunk: &Chunk) -> Footprint {
-        let (used, allocated) = match chunk {
-            Chunk::Dense(cells) => (cells.len(), cells.capacity()),
-            Chunk::Sparse(chunk) => chunk.footprint(),
-            Chunk::Heap(chunk) => chunk.footprint(),
+        let (used, allocated, values) = match chunk {
+            Chunk::Dense(cells) => (cells.len(), cells.capacity(), true),
+            Chunk::Sparse(chunk) => {
+                let (used, allocated) = chunk.footprint();
+                (used, allocated, chunk.has_values())
+            }
+            Chunk::Heap(chunk) => {
+                let (used, allocated) = chunk.footprint();
+                (used, allocated, chunk.has_values())
+            }
         };
-        Footprint { used: used as u64, allocated: allocated as u64 }
+        let part = if values { Part::All } else { Part::Defined };
+        Footprint { used: used as u64, allocated: allocated as u64, part }
     }
 
-    fn part(&self, request: &ReadRequest<'_>) -> Part {
-        match request {
-            ReadRequest::Defined { .. } | ReadRequest::Cells { values: false, .. } => Part::Defined,
-            ReadRequest::Values { .. }
-            | ReadRequest::Points { .. }
-            | ReadRequest::Cells { .. }
-            | ReadRequest::DefinedValues { .. }
-            | ReadRequest::Rows { .. }
-            | ReadRequest::DefinedHeaped { .. } => Part::All,
+    fn trim(&self, chunk: &mut Chunk, what: Trim) {
+        match (chunk, what) {
+            (Chunk::Dense(cells), Trim::Slack) => cells.condense(),
+            (Chunk::Dense(_), Trim::Values) => {}
+            (Chunk::Sparse(chunk), Trim::Slack) => chunk.condense(),
+            (Chunk::Sparse(chunk), Trim::Values) => chunk.settle().values = None,
+            (Chunk::Heap(chunk), Trim::Slack) => chunk.condense(),
+            (Chunk::Heap(chunk), Trim::Values) => chunk.drop_values(),
         }
     }
 
-    fn intent(&self, _key: &Dims, request: &WriteRequest<'_>) -> Intent {
+    fn plan_read(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
         match &self.storage {
-            Storage::Dense(..) | Storage::Sparse(..) => intent(request, false),
-            Storage::VariableLength(..) => intent(request, true),
-            Storage::Contiguous(_)
-            | Storage::External(_)
-            | Storage::Virtual
-            | Storage::Unreadable(_) => Intent::Replace,
+            Storage::Dense(dense, _) => dense.plan_read(key, stored, request),
+            Storage::Sparse(sparse, _) => sparse.plan_read(key, stored, request),
+            _ => ReadPlan { part: request.part(), share: request.share(), ..ReadPlan::default() },
         }
     }
 
-    fn growth(&self, _key: &Dims, request: &WriteRequest<'_>, fresh: bool) -> u64 {
-        match (&self.storage, request) {
-            (Storage::Dense(..), _) if fresh => self.geometry.chunk_bytes(),
-            (Storage::Sparse(..), WriteRequest::Values { part, .. }) => {
-                // A value, and at most eight bytes for its place.
-                part.count().saturating_mul(self.geometry.element_size() as u64 + 8)
-            }
-            (Storage::Sparse(..), WriteRequest::Band { band, .. }) => {
-                let count = band.cells.len() as u64;
-                count.saturating_mul(self.geometry.element_size() as u64 + 8)
-            }
-            (
-                Storage::Sparse(..),
-                WriteRequest::Rows { part: Some((cells, values)), whole, .. },
-            ) => {
-                let bytes = (cells.heap_bytes() + values.len()) as u64;
-                // Twice, as cells and values may have to be decoded, unless they are stored at once.
-                if fresh && *whole && cells.is_final() { bytes } else { 2 * bytes }
-            }
-            (Storage::Sparse(..), WriteRequest::Points { part, .. }) => {
-                let count = part.count() as u64;
-                count.saturating_mul(self.geometry.element_size() as u64 + 8)
-            }
-            (Storage::VariableLength(..), WriteRequest::Values { part, source }) => {
-                let each = self.geometry.element_size() as u64 + 8;
-                let elements = part.count().saturating_mul(each);
-                elements.saturating_add(source.heap_share(part.count()))
-            }
-            _ => 0,
-        }
-    }
-
-    fn has_values(&self, chunk: &Chunk) -> bool {
-        match chunk {
-            Chunk::Dense(_) => true,
-            Chunk::Sparse(chunk) => chunk.has_values(),
-            Chunk::Heap(chunk) => chunk.has_values(),
-        }
-    }
-
-    fn drop_values(&self, chunk: &mut Chunk) -> bool {
-        match chunk {
-            Chunk::Dense(_) => false,
-            Chunk::Sparse(chunk) => chunk.settle().values.take().is_some(),
-            Chunk::Heap(chunk) => chunk.drop_values(),
-        }
-    }
-
-    fn condense(&self, chunk: &mut Chunk) {
-        match chunk {
-            Chunk::Dense(values) => {
-                // While it is being stored, it stays as it is.
-                if let Some(values) = Arc::get_mut(values) {
-                    values.shrink_to_fit();
-                }
-            }
-            Chunk::Sparse(chunk) => chunk.condense(),
-            Chunk::Heap(chunk) => chunk.condense(),
+    fn plan_write(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &WriteRequest<'_>,
+    ) -> WritePlan {
+        match &self.storage {
+            Storage::Dense(dense, table) => dense.plan_write(table, key, stored, request),
+            Storage::Sparse(sparse, table) => sparse.plan_write(table, key, stored, request),
+            Storage::VariableLength(layout, _) => layout.plan_write(request),
+            _ => WritePlan { intent: Intent::Replace, ..WritePlan::default() },
         }
     }
 
@@ -328,31 +285,6 @@ impl Layout for DatasetLayout {
         }
     }
 
-    /// The next chunk that this thread decodes is likely to be as large.
-    fn recycle(&self, chunk: Chunk) {
-        if let Chunk::Dense(cells) = chunk
-            && let Ok(cells) = Arc::try_unwrap(cells)
-            && cells.capacity() <= RECYCLED
-        {
-            scratch::give(cells);
-        }
-    }
-
-    fn can_read_direct(
-        &self,
-        key: &Dims,
-        stored: &Stored<ChunkRecord>,
-        request: &ReadRequest<'_>,
-    ) -> bool {
-        match &self.storage {
-            Storage::Dense(dense, _) => {
-                matches!(request, ReadRequest::Values { .. }) && dense.is_plain(key, stored)
-            }
-            Storage::Sparse(sparse, _) => sparse.can_read_direct(key, stored, request),
-            _ => false,
-        }
-    }
-
     fn direct_read<'r>(
         &self,
         key: &Dims,
@@ -374,50 +306,6 @@ impl Layout for DatasetLayout {
         }
     }
 
-    fn can_write_direct(
-        &self,
-        key: &Dims,
-        stored: &Stored<ChunkRecord>,
-        request: &WriteRequest<'_>,
-    ) -> bool {
-        match (&self.storage, request) {
-            (Storage::Dense(dense, table), WriteRequest::Values { .. }) => {
-                // Elements that refer to something may have to wait, and chunks wait as a whole.
-                table.is_in_place() && !table.refers() && dense.is_plain(key, stored)
-            }
-            (Storage::Sparse(sparse, table), _) => sparse.can_write_direct(table, key, request),
-            _ => false,
-        }
-    }
-
-    fn direct_read_bytes(
-        &self,
-        key: &Dims,
-        stored: &Stored<ChunkRecord>,
-        request: &ReadRequest<'_>,
-    ) -> u64 {
-        match &self.storage {
-            Storage::Sparse(sparse, _) if !sparse.can_read_whole(key, stored, request) => {
-                sparse.part_bytes(stored)
-            }
-            _ => 0,
-        }
-    }
-
-    fn direct_write_bytes(
-        &self,
-        key: &Dims,
-        stored: &Stored<ChunkRecord>,
-        request: &WriteRequest<'_>,
-    ) -> u64 {
-        match &self.storage {
-            Storage::Sparse(sparse, _) => {
-                sparse.part_bytes(stored).saturating_add(self.growth(key, request, false))
-            }
-            _ => 0,
-        }
-    }
-
     fn direct_write<'r>(
         &self,
         key: &Dims,
@@ -436,58 +324,6 @@ impl Layout for DatasetLayout {
                 sparse.direct_write(table, key, stored, request)
             }
             _ => Ok(Direct::Impossible),
-        }
-    }
-
-    fn read_share(&self, _key: &Dims, request: &ReadRequest<'_>) -> f32 {
-        match request {
-            ReadRequest::Values { part, .. } => part.share(),
-            ReadRequest::Points { .. }
-            | ReadRequest::Defined { .. }
-            | ReadRequest::Cells { .. }
-            | ReadRequest::DefinedValues { .. }
-            | ReadRequest::Rows { .. }
-            | ReadRequest::DefinedHeaped { .. } => 0.0,
-        }
-    }
-
-    fn write_share(&self, _key: &Dims, request: &WriteRequest<'_>) -> f32 {
-        match (&self.storage, request) {
-            // A sparse chunk is never known to be complete.
-            (Storage::Dense(..), WriteRequest::Values { part, .. }) => part.share(),
-            _ => 0.0,
-        }
-    }
-
-    /// A chunk that is read whole and as it is stored comes from the system's own cache as quickly.
-    fn worth_keeping(&self, key: &Dims, request: &ReadRequest<'_>) -> bool {
-        match (&self.storage, request) {
-            (Storage::Dense(dense, _), ReadRequest::Values { part, target }) => {
-                let passes = part.is_whole() && target.is_noop() && dense.unfiltered(key);
-                // What was not verified would answer reads that ask for more.
-                !passes && !target.is_unverified()
-            }
-            // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
-            // than putting it down. Kept, a scan would go through memory once more.
-            (
-                Storage::Sparse(..),
-                ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. },
-            ) => false,
-            (Storage::Sparse(..), ReadRequest::Values { target, .. }) => !target.is_unverified(),
-            _ => true,
-        }
-    }
-
-    /// Many rows, and many lists, are read from the file as quickly as from the cache, which they would only
-    /// fill.
-    fn passes(&self, _key: &Dims, request: &WriteRequest<'_>) -> bool {
-        match request {
-            WriteRequest::Rows { whole, .. } => *whole,
-            WriteRequest::Values { part, source } => {
-                let lists = source.as_lists().and(source.heap());
-                lists.is_some_and(|heap| heap.len() >= MANY) && part.is_whole()
-            }
-            _ => false,
         }
     }
 
@@ -538,31 +374,14 @@ impl Layout for DatasetLayout {
     }
 }
 
-/// Whether a write needs what is stored. Elements with a `heap` are written whole, unless only members of fixed size are
-/// written.
-fn intent(request: &WriteRequest<'_>, heap: bool) -> Intent {
-    match request {
-        WriteRequest::Values { part, source }
-            if part.is_whole() && (heap && !source.has_members() || source.overwrites()) =>
-        {
-            Intent::Replace
-        }
-        WriteRequest::Values { .. }
-        | WriteRequest::Points { .. }
-        | WriteRequest::Band { .. }
-        | WriteRequest::Rows { .. } => Intent::Update,
-        WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => Intent::UpdateExisting,
-    }
-}
-
 /// A dense chunk as it is stored.
 pub(super) fn encode_dense(
     dense: &Dense,
     key: &Dims,
-    cells: &Arc<Vec<u8>>,
+    cells: &DenseChunk,
 ) -> Result<Encoded<ChunkRecord>> {
     if dense.unfiltered(key) {
-        let rest = Some(Arc::clone(cells));
+        let rest = Some(cells.share());
         return Ok(Encoded { bytes: Arc::default(), rest, tag: ChunkRecord::dense(0, 0) });
     }
     let (bytes, filter_mask) = dense.pipeline().encode_slice(cells)?;

@@ -1,16 +1,18 @@
 //! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
 
+use super::RECYCLED;
 use super::geometry::Geometry;
 use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::Stretch;
 use super::table::ChunkTable;
 use pumice_bytes::DecodeError;
-use pumice_cache::{Direct, Fetch, Outcome, Put, Stored};
-use pumice_filter::Pipeline;
+use pumice_cache::{Direct, Fetch, Outcome, Put, ReadPlan, Stored, WritePlan};
+use pumice_filter::{Pipeline, scratch};
 use pumice_format::index::ChunkRecord;
 use pumice_medium::zeroed;
 use pumice_medium::{Error, Result};
 use pumice_space::{CellSet, Dims};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// How the chunks of a dataset are stored.
@@ -85,7 +87,7 @@ impl Dense {
         record: &ChunkRecord,
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
-        if !is_unverified(request) || self.unfiltered(key) {
+        if !request.is_unverified() || self.unfiltered(key) {
             return Ok(false);
         }
         let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
@@ -173,6 +175,40 @@ impl Dense {
         self.unfiltered(key) && stored.len == self.geometry.chunk_bytes()
     }
 
+    /// What a read needs, and which ways it can take.
+    pub fn plan_read(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
+        let usual = ReadPlan { part: request.part(), ..ReadPlan::default() };
+        let ReadRequest::Values { part, target } = request else { return usual };
+        // A chunk that is read whole and as it is stored comes from the system's own cache as quickly.
+        let passes = part.is_whole() && target.is_noop() && self.unfiltered(key);
+        // What was not verified would answer reads that ask for more.
+        let keep = !passes && !target.is_unverified();
+        let direct = stored.filter(|stored| self.is_plain(key, stored)).map(|_| 0);
+        ReadPlan { share: part.share(), keep, direct, ..usual }
+    }
+
+    /// What a write needs, and which ways it can take.
+    pub fn plan_write(
+        &self,
+        table: &ChunkTable,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &WriteRequest<'_>,
+    ) -> WritePlan {
+        let (intent, fresh) = (request.intent(false), self.geometry.chunk_bytes());
+        let usual = WritePlan { intent, fresh, ..WritePlan::default() };
+        let WriteRequest::Values { part, .. } = request else { return usual };
+        // Elements that refer to something may have to wait, and chunks wait as a whole.
+        let stays = || table.is_in_place() && !table.refers();
+        let direct = stored.filter(|stored| stays() && self.is_plain(key, stored)).map(|_| 0);
+        WritePlan { share: part.share(), direct, ..usual }
+    }
+
     /// Reads cells of a chunk that is not in the cache and is stored as it is in memory.
     pub fn direct_read<'r>(
         &self,
@@ -228,9 +264,58 @@ impl Dense {
     }
 }
 
-/// Whether a read wants values even if a checksum does not match them.
-pub(super) fn is_unverified(request: &ReadRequest<'_>) -> bool {
-    matches!(request, ReadRequest::Values { target, .. } if target.is_unverified())
+/// Every cell of a chunk in memory; shared with its stored form, while that is being written, if no filter
+/// changes it.
+#[derive(Clone)]
+pub struct DenseChunk(Arc<Vec<u8>>);
+
+impl DenseChunk {
+    /// The cells, to be changed.
+    pub(super) fn to_mut(&mut self) -> &mut [u8] {
+        Arc::<Vec<u8>>::make_mut(&mut self.0)
+    }
+
+    /// The cells, for as long as they are being written.
+    pub(super) fn share(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.0)
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Gives back memory that is not used. While the chunk is being stored, it stays as it is.
+    pub(super) fn condense(&mut self) {
+        if let Some(cells) = Arc::get_mut(&mut self.0) {
+            cells.shrink_to_fit();
+        }
+    }
+}
+
+impl From<Vec<u8>> for DenseChunk {
+    fn from(cells: Vec<u8>) -> Self {
+        Self(Arc::new(cells))
+    }
+}
+
+impl Deref for DenseChunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The next chunk that this thread decodes is likely to be as large.
+impl Drop for DenseChunk {
+    fn drop(&mut self) {
+        if let Some(cells) = Arc::get_mut(&mut self.0)
+            && cells.capacity() <= RECYCLED
+        {
+            scratch::give(std::mem::take(cells));
+        }
+    }
 }
 
 /// Zeroed memory, or an error where there is not enough.

@@ -163,11 +163,9 @@ impl HeapChunk {
     }
 
     /// Forgets everything but the defined cells.
-    pub fn drop_values(&mut self) -> bool {
-        let had = self.has_values();
+    pub fn drop_values(&mut self) {
         let cells = SparseChunk::new(self.cells().clone(), None);
         *self = Self::new(cells, self.logged().element(), Vec::new());
-        had
     }
 
     /// Gives back memory that is not used.

@@ -36,7 +36,7 @@ mod table;
 pub mod variable_length;
 
 pub use contiguous::{Contiguous, Place};
-pub use dense::Dense;
+pub use dense::{Dense, DenseChunk};
 pub use geometry::Geometry;
 pub use heap_chunk::HeapChunk;
 pub use listing::Listing;
@@ -95,8 +95,8 @@ pub enum Storage {
 /// A chunk in memory.
 #[derive(Clone)]
 pub enum Chunk {
-    /// Every cell; shared with its stored form, while that is being written, if no filter changes it.
-    Dense(Arc<Vec<u8>>),
+    /// Every cell.
+    Dense(DenseChunk),
     /// The defined cells.
     Sparse(LoggedChunk),
     /// Cells with variable-length data.
@@ -170,18 +170,40 @@ impl DatasetLayout {
     pub fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
         let (head, decoded) = match record.sections.as_slice() {
             [] => (record.size, self.geometry.chunk_bytes()),
-            [locations, values, ..] => {
-                let cells = locations.unfiltered.min(record.size.saturating_mul(8));
-                let rest: u64 = record.sections.iter().skip(1).map(|s| s.unfiltered).sum();
-                (values.offset.min(record.size), cells.saturating_add(rest))
-            }
+            [_, values, ..] => (values.offset.min(record.size), structured_bytes(&record)),
             [_] => (record.size, record.size),
         };
         Stored::new(record.address, record.size, record).head(head).decoded(decoded)
     }
 }
 
+/// About the bytes of a decoded chunk of several sections, by its record: a file says there what it likes.
+fn structured_bytes(record: &ChunkRecord) -> u64 {
+    let Some((locations, others)) = record.sections.split_first() else { return record.size };
+    let cells = locations.unfiltered.min(record.size.saturating_mul(8));
+    others.iter().map(|section| section.unfiltered).fold(cells, u64::saturating_add)
+}
+
 /// For a question that only chunks with variable-length data can answer.
 fn without_heap() -> Error {
     Error::Internal("values of variable length in a chunk without a heap".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::structured_bytes;
+    use pumice_format::index::{ChunkRecord, SectionRecord};
+
+    #[test]
+    fn sizes_that_a_record_makes_up_have_a_sum() {
+        let mut record = ChunkRecord::dense(0x800, 100);
+        for offset in [0, 40, 60] {
+            let section = SectionRecord { offset, unfiltered: u64::MAX - 1, filter_mask: 0 };
+            record.sections.push(section);
+        }
+        assert_eq!(structured_bytes(&record), u64::MAX);
+        record.sections.pop();
+        record.sections[1].unfiltered = 12;
+        assert_eq!(structured_bytes(&record), 800 + 12);
+    }
 }

@@ -11,6 +11,7 @@ pub use source::{Lists, Source};
 pub use target::Target;
 pub use target::{Piece, piece_of};
 
+use pumice_cache::{Intent, Part};
 use pumice_filter::location::{CellVisitor, RowCells};
 use pumice_medium::{Error, Result};
 use pumice_space::{CellSet, ChunkPart, Dims, FoundCells, PointBand, PointPart, Run, Selection};
@@ -223,6 +224,49 @@ pub enum WriteRequest<'a> {
         /// Which cells of the chunk, in its coordinates. They may be many more than are defined.
         cells: Selection,
     },
+}
+
+impl ReadRequest<'_> {
+    /// How much of the chunk it needs.
+    pub(super) fn part(&self) -> Part {
+        match self {
+            Self::Defined { .. } | Self::Cells { values: false, .. } => Part::Defined,
+            Self::Values { .. }
+            | Self::Points { .. }
+            | Self::Cells { .. }
+            | Self::DefinedValues { .. }
+            | Self::Rows { .. }
+            | Self::DefinedHeaped { .. } => Part::All,
+        }
+    }
+
+    /// The share of the chunk's cells that it takes; 0 if that is not known.
+    pub(super) fn share(&self) -> f32 {
+        if let Self::Values { part, .. } = self { part.share() } else { 0.0 }
+    }
+
+    /// Whether it wants values even if a checksum does not match them.
+    pub(super) fn is_unverified(&self) -> bool {
+        matches!(self, Self::Values { target, .. } if target.is_unverified())
+    }
+}
+
+impl WriteRequest<'_> {
+    /// What it needs of the chunk as it was. Elements with a `heap` are written whole, unless only
+    /// members of fixed size are written.
+    pub(super) fn intent(&self, heap: bool) -> Intent {
+        match self {
+            Self::Values { part, source }
+                if part.is_whole() && (heap && !source.has_members() || source.overwrites()) =>
+            {
+                Intent::Replace
+            }
+            Self::Values { .. } | Self::Points { .. } | Self::Band { .. } | Self::Rows { .. } => {
+                Intent::Update
+            }
+            Self::Erase { .. } | Self::ErasePoints { .. } => Intent::UpdateExisting,
+        }
+    }
 }
 
 /// What other layouts answer to points, which reach them as segments.

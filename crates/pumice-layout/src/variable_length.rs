@@ -9,6 +9,7 @@
 //!
 //! What is written is always the shortest: objects in the order of the cells, without waste.
 
+use super::MANY;
 use super::announced;
 use super::geometry::Geometry;
 use super::heap_chunk::{HeapChunk, no_heap};
@@ -17,7 +18,7 @@ use super::request::{Piece, ReadRequest, Target, WriteRequest, points_of_sparse}
 use super::sparse::{check_readable, check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use pumice_bytes::Writer;
-use pumice_cache::{Encoded, Outcome, Part};
+use pumice_cache::{Encoded, Outcome, Part, WritePlan};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::Sizes;
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -166,6 +167,18 @@ impl VariableLength {
         let mut chunk = HeapChunk::new(entries, self.datatype.size(), self.fill.heap.clone());
         chunk.share_fill(&self.fill, cells);
         Ok(chunk)
+    }
+
+    /// What a write needs.
+    pub fn plan_write(&self, request: &WriteRequest<'_>) -> WritePlan {
+        let usual = WritePlan { intent: request.intent(true), ..WritePlan::default() };
+        let WriteRequest::Values { part, source } = request else { return usual };
+        let elements = part.count().saturating_mul(self.geometry.element_size() as u64 + 8);
+        let bytes = elements.saturating_add(source.heap_share(part.count()));
+        // Many lists are read from the file as quickly as from the cache, which they would only fill.
+        let lists = source.as_lists().and(source.heap());
+        let keep = !(lists.is_some_and(|heap| heap.len() >= MANY) && part.is_whole());
+        WritePlan { growth: bytes, fresh: bytes, keep, ..usual }
     }
 
     /// Encodes all sections.

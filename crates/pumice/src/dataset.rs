@@ -62,6 +62,14 @@ impl Dataset {
         Self { owner, state: Handle::new(state), path }
     }
 
+    /// The dataset of the engine's state of it, for the connector of libhdf5. It does not keep the file's changes: who
+    /// has opened the file commits them.
+    #[doc(hidden)]
+    pub fn of_engine(engine: Arc<pumice_engine::file::File>, state: Arc<DatasetState>) -> Self {
+        let path = ObjectPath::root();
+        Self::new(Arc::new(Owner::quiet(engine)), state, path)
+    }
+
     pub(crate) fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }

@@ -232,6 +232,11 @@ impl Owner {
         Self::with(engine, Access::Whatever)
     }
 
+    /// An owner that commits nothing when it goes.
+    pub(crate) fn quiet(engine: Arc<Engine>) -> Self {
+        Self(engine, Goes::Quietly, Access::Whatever)
+    }
+
     fn with(engine: Arc<Engine>, access: Access) -> Self {
         engine.close_with_last();
         Self(engine, Goes::Committing, access)

@@ -37,7 +37,7 @@ const AWAITING: u64 = 4;
 
 /// What a chunk gives when it is told to leave: first its unused memory, if that is much.
 fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
-    let Footprint { allocated, used } = resident.footprint;
+    let Footprint { allocated, used, .. } = resident.footprint;
     if resident.footprint.wasteful() { allocated - used } else { resident.weight() }
 }
 

@@ -4,7 +4,7 @@ use super::resident::Resident;
 use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size};
 use crate::layout::{Footprint, Layout};
 use crate::member::Member;
-use crate::plan::Task;
+use crate::plan::{Task, Way};
 use crate::policy::Usage;
 use crate::slot::{NOT_RESIDENT, Slot};
 use crate::sync::{Arc, Ordering};
@@ -211,9 +211,11 @@ impl<L: Layout> Budget<L> {
         let mut state = self.lock_settled();
         for task in tasks {
             let (member, identity) = (task.item.member, task.item.hash);
-            task.transient =
-                member.options().preemption.counts() && state.policy.lets_pass(identity);
-            if let Some(curve) = state.curve.as_mut().filter(|_| task.transient) {
+            if !member.options().preemption.counts() || !state.policy.lets_pass(identity) {
+                continue;
+            }
+            task.way = Way::Pass;
+            if let Some(curve) = state.curve.as_mut() {
                 curve.access(member.id, identity, task.stays, false);
             }
         }

@@ -227,17 +227,14 @@ fn a_lookup_with_too_few_answers_is_refused() {
         fn delete(&self, _: &u64) -> Result<(), CacheError> {
             Ok(())
         }
-        fn scatter(&self, _: &u64, _: &(), _: &mut ()) -> Result<(), CacheError> {
-            Ok(())
-        }
-        fn scatter_absent(&self, _: &u64, _: &mut ()) -> Result<(), CacheError> {
+        fn scatter(&self, _: &u64, _: Option<&()>, _: &mut ()) -> Result<(), CacheError> {
             Ok(())
         }
         fn gather(&self, _: &u64, _: &mut (), _: &mut ()) -> Result<Outcome, CacheError> {
             Ok(Outcome::Keep)
         }
         fn footprint(&self, _: &()) -> Footprint {
-            Footprint::default()
+            Footprint::new(0, 0)
         }
     }
     let cache = ChunkCache::new(Config::default());

@@ -389,16 +389,17 @@ impl Layout for Toy {
         Ok(())
     }
 
-    fn scatter(&self, key: &u64, chunk: &Chunk, read: &mut Read<'_>) -> Result<(), ToyError> {
-        self.call("scatter", Some(*key))?;
-        chunk.scatter(read);
-        Ok(())
-    }
-
-    fn scatter_absent(&self, key: &u64, read: &mut Read<'_>) -> Result<(), ToyError> {
-        self.call("scatter_absent", Some(*key))?;
-        if let Read::Values { out, .. } = read {
-            out.fill(FILL);
+    fn scatter(
+        &self,
+        key: &u64,
+        chunk: Option<&Chunk>,
+        read: &mut Read<'_>,
+    ) -> Result<(), ToyError> {
+        self.call(if chunk.is_some() { "scatter" } else { "scatter_absent" }, Some(*key))?;
+        match (chunk, read) {
+            (Some(chunk), read) => chunk.scatter(read),
+            (None, Read::Values { out, .. }) => out.fill(FILL),
+            (None, Read::Defined(_)) => {}
         }
         Ok(())
     }
@@ -421,70 +422,47 @@ impl Layout for Toy {
         Ok(outcome)
     }
 
-    fn read_share(&self, _: &u64, read: &Read<'_>) -> f32 {
-        match read {
-            Read::Values { out, .. } => out.len() as f32 / self.cells as f32,
-            Read::Defined(_) => 0.0,
-        }
+    fn plan_read(&self, _: &u64, _: Option<&Stored<Mark>>, read: &Read<'_>) -> ReadPlan {
+        let (part, share) = match read {
+            Read::Values { out, .. } => (Part::All, out.len() as f32 / self.cells as f32),
+            Read::Defined(_) => (Part::Defined, 0.0),
+        };
+        ReadPlan { part, share, keep: true, direct: self.direct.then_some(0) }
     }
 
-    fn write_share(&self, _: &u64, write: &Write<'_>) -> f32 {
-        match write {
-            Write::Put { data, .. } if !self.open => data.len() as f32 / self.cells as f32,
-            Write::Put { .. } | Write::Erase { .. } => 0.0,
-        }
-    }
-
-    fn part(&self, read: &Read<'_>) -> Part {
-        match read {
-            Read::Values { .. } => Part::All,
-            Read::Defined(_) => Part::Defined,
-        }
-    }
-
-    fn intent(&self, _key: &u64, write: &Write<'_>) -> Intent {
-        match write {
+    fn plan_write(&self, _: &u64, _: Option<&Stored<Mark>>, write: &Write<'_>) -> WritePlan {
+        let intent = match write {
             Write::Put { data, .. } if data.len() == self.cells => Intent::Replace,
             Write::Put { .. } => Intent::Update,
             Write::Erase { .. } => Intent::UpdateExisting,
-        }
-    }
-
-    fn growth(&self, _key: &u64, _write: &Write<'_>, fresh: bool) -> u64 {
-        match fresh {
-            true => self.chunk_bytes() + self.slack.max(self.swell),
-            false => self.growth.max(self.swell),
+        };
+        let share = match write {
+            Write::Put { data, .. } if !self.open => data.len() as f32 / self.cells as f32,
+            Write::Put { .. } | Write::Erase { .. } => 0.0,
+        };
+        WritePlan {
+            intent,
+            share,
+            growth: self.growth.max(self.swell),
+            fresh: self.chunk_bytes() + self.slack.max(self.swell),
+            keep: true,
+            direct: self.direct.then_some(0),
         }
     }
 
     fn footprint(&self, chunk: &Chunk) -> Footprint {
         let used = (chunk.mask.len() + chunk.values.as_ref().map_or(0, Vec::len)) as u64;
-        Footprint { used, allocated: used + chunk.slack }
+        let part = if chunk.values.is_some() { Part::All } else { Part::Defined };
+        Footprint { used, allocated: used + chunk.slack, part }
     }
 
-    fn has_values(&self, chunk: &Chunk) -> bool {
-        chunk.values.is_some()
-    }
-
-    fn drop_values(&self, chunk: &mut Chunk) -> bool {
-        if !self.can_drop_values || chunk.values.take().is_none() {
-            return false;
+    fn trim(&self, chunk: &mut Chunk, what: Trim) {
+        match what {
+            Trim::Slack => chunk.slack = 0,
+            Trim::Values if self.can_drop_values => chunk.values = None,
+            Trim::Values => {}
         }
         self.count_again(chunk);
-        true
-    }
-
-    fn condense(&self, chunk: &mut Chunk) {
-        chunk.slack = 0;
-        self.count_again(chunk);
-    }
-
-    fn can_read_direct(&self, _: &u64, _: &Stored<Mark>, _: &Read<'_>) -> bool {
-        self.direct
-    }
-
-    fn can_write_direct(&self, _: &u64, _: &Stored<Mark>, _: &Write<'_>) -> bool {
-        self.direct
     }
 
     fn direct_read<'r>(

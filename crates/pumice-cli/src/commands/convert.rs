@@ -108,14 +108,15 @@ fn matrices(
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
     for name in &wanted {
         ensure!(
-            found.iter().any(|found| found.name == *name && found.group.is_some()),
+            found.iter().any(|found| import::is_at(&found.name, name) && found.group.is_some()),
             "{}: it has no sparse matrix {name}",
             arguments.input.display()
         );
     }
     let mut matrices = Vec::new();
     for found in found {
-        let chosen = wanted.is_empty() || wanted.contains(&found.name.as_str());
+        let chosen =
+            wanted.is_empty() || wanted.iter().any(|name| import::is_at(&found.name, name));
         if let Some(group) = found.group.clone().filter(|_| chosen) {
             matrices.push(matrix(found, format, &file.group(&group)?, omitted)?);
         }

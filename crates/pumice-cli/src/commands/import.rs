@@ -83,6 +83,11 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     tell(&summaries, bytes, &left)
 }
 
+/// Whether an array is the one of a path, or one below it.
+pub(super) fn is_at(array: &str, path: &str) -> bool {
+    array.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Imports h5dump's output, with all that the text has.
 fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
     let target = target(&arguments.storing, &arguments.input)?;
@@ -150,7 +155,7 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
     for name in &wanted {
         ensure!(
-            names.iter().any(|known| known == name),
+            names.iter().any(|known| is_at(known, name)),
             "{}: it has no {name}, but {}",
             arguments.input.display(),
             listed()
@@ -158,7 +163,10 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     }
     let found: Vec<Found> = match wanted.is_empty() {
         true => found,
-        false => found.into_iter().filter(|found| wanted.contains(&found.name.as_str())).collect(),
+        false => {
+            let chosen = |found: &Found| wanted.iter().any(|name| is_at(&found.name, name));
+            found.into_iter().filter(chosen).collect()
+        }
     };
     if arguments.dataset.is_some() && found.len() > 1 {
         bail!(

@@ -12,7 +12,7 @@ use crate::sparse_chunk::{ListRows, SparseChunk, collect};
 use crate::sparse_points;
 use crate::stretch::Stretch;
 use crate::table::ChunkTable;
-use pumice_cache::{Direct, Stored};
+use pumice_cache::{Direct, Stored, WritePlan};
 use pumice_format::index::ChunkRecord;
 use pumice_medium::Result;
 use pumice_space::{CellSet, Dims, Found, FoundCells, Run, Segment, Selection};
@@ -171,22 +171,50 @@ impl Sparse {
         Ok(Some(self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?.cells))
     }
 
-    /// Whether a write may find all its cells defined in a chunk, and replace their values where they are.
-    pub fn can_write_direct(
+    /// What a write needs, and which ways it can take.
+    pub fn plan_write(
         &self,
         table: &ChunkTable,
         key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
         request: &WriteRequest<'_>,
-    ) -> bool {
-        let brings_values = match request {
-            WriteRequest::Values { .. }
-            | WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. } => true,
-            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => false,
+    ) -> WritePlan {
+        let (growth, fresh) = self.growth(request);
+        // A write may find all its cells defined. Elements that refer to something may have to wait, and chunks
+        // wait as a whole.
+        let straight = || growth.is_some() && !table.refers() && self.is_plain(key);
+        let growth = growth.unwrap_or(0);
+        let direct = stored
+            .filter(|_| straight())
+            .map(|stored| self.part_bytes(stored).saturating_add(growth));
+        // Many rows are read from the file as quickly as from the cache, which they would only fill.
+        let keep = !matches!(request, WriteRequest::Rows { whole: true, .. });
+        let intent = request.intent(false);
+        // A sparse chunk is never known to be complete.
+        WritePlan { intent, share: 0.0, growth, fresh, keep, direct }
+    }
+
+    /// About the memory that values take which a write brings, in a chunk that exists and in a new one; the first
+    /// is `None` if it brings none.
+    fn growth(&self, request: &WriteRequest<'_>) -> (Option<u64>, u64) {
+        // A value, and at most eight bytes for its place.
+        let cells = |count: u64| {
+            let bytes = count.saturating_mul(self.geometry.element_size() as u64 + 8);
+            (Some(bytes), bytes)
         };
-        // Elements that refer to something may have to wait, and chunks wait as a whole.
-        brings_values && !table.refers() && self.is_plain(key)
+        match request {
+            WriteRequest::Values { part, .. } => cells(part.count()),
+            WriteRequest::Points { part, .. } => cells(part.count() as u64),
+            WriteRequest::Band { band, .. } => cells(band.cells.len() as u64),
+            WriteRequest::Rows { part: Some((cells, values)), whole, .. } => {
+                let bytes = (cells.heap_bytes() + values.len()) as u64;
+                // Twice, as cells and values may have to be decoded, unless they are stored at once.
+                let stored = *whole && cells.is_final();
+                (Some(2 * bytes), if stored { bytes } else { 2 * bytes })
+            }
+            WriteRequest::Rows { part: None, .. } => (Some(0), 0),
+            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => (None, 0),
+        }
     }
 
     /// Replaces the values of cells that are all defined. Nothing is taken from the request otherwise.

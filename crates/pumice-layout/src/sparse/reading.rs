@@ -3,13 +3,12 @@
 
 use super::{Sparse, decode_locations, sections};
 use crate::RECYCLED;
-use crate::dense::is_unverified;
 use crate::logged_chunk::LoggedChunk;
 use crate::request::{ReadRequest, Taken, Target};
 use crate::sparse_chunk::SparseChunk;
 use crate::sparse_points;
 use crate::table::ChunkTable;
-use pumice_cache::{Direct, Part, Stored};
+use pumice_cache::{Direct, Part, ReadPlan, Stored};
 use pumice_filter::location::CellVisitor;
 use pumice_filter::scratch;
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -113,14 +112,37 @@ impl Sparse {
         }
     }
 
-    /// Whether the values of a chunk are stored as they are and a read takes some or all of them.
-    pub fn can_read_direct(
+    /// What a read needs, and which ways it can take.
+    pub fn plan_read(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
+        let keep = match request {
+            // What was not verified would answer reads that ask for more.
+            ReadRequest::Values { target, .. } => !target.is_unverified(),
+            // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
+            // than putting it down. Kept, a scan would go through memory once more.
+            ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. } => false,
+            _ => true,
+        };
+        let direct = stored.and_then(|stored| self.direct_memory(key, stored, request));
+        ReadPlan { part: request.part(), share: request.share(), keep, direct }
+    }
+
+    /// The memory that it takes to read where a chunk is stored, if its values are stored as they are and the
+    /// read takes some or all of them.
+    fn direct_memory(
         &self,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
         request: &ReadRequest<'_>,
-    ) -> bool {
-        self.can_read_whole(key, stored, request) || self.can_read_part(key, request)
+    ) -> Option<u64> {
+        if self.can_read_whole(key, stored, request) {
+            return Some(0);
+        }
+        self.can_read_part(key, request).then(|| self.part_bytes(stored))
     }
 
     /// Whether all cells of a chunk are asked for and its values are stored as they are.
@@ -208,7 +230,7 @@ impl Sparse {
         record: &ChunkRecord,
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
-        if is_unverified(request) {
+        if request.is_unverified() {
             let chunk = self.unverified().decode(key, bytes, record, Part::All, false)?;
             self.scatter(&chunk, request)?;
             return Ok(true);
