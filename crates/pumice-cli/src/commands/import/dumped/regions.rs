@@ -1,4 +1,5 @@
-//! Where defined cells are: `REGION_TYPE BLOCK  (2,2)-(4,7)` and `REGION_TYPE POINT  (5,9), (11,1)`.
+//! The regions of defined cells: `REGION_TYPE BLOCK  (2,2)-(4,7)` and `REGION_TYPE POINT  (5,9),
+//! (11,1)`.
 
 use super::lexer::{Lexer, Token};
 use crate::cells;
