@@ -116,7 +116,7 @@ impl Wanted {
     }
 }
 
-/// The byte order of values in a file.
+/// The form of values in a binary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {
     Native,
