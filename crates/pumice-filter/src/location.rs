@@ -344,7 +344,7 @@ impl Filter for Location {
     }
 
     fn encoded_bound(&self, len: usize) -> usize {
-        // The compact form is shorter than twice the plain one; what is carried verbatim has a byte more.
+        // A compact form is shorter than twice the plain one; a verbatim form has one byte more.
         len.saturating_mul(2).saturating_add(1)
     }
 

@@ -126,7 +126,7 @@ fn decode_revised<'b>(
     if head == [OBJECT, 0] {
         return Ok(Stored::Whole(object(token(&mut reader, context)?)));
     }
-    // Type and flags, then the size of what is in the heap, which knows it itself.
+    // Type and flags, then the size of the heap's part, which the heap knows itself.
     heap_id(Some(head), element.get(6..).unwrap_or_default(), context)
 }
 

@@ -269,7 +269,7 @@ fn load_one<S: ObjectSource>(
     };
     let count = u64::from(u32::from_le_bytes(head));
     let length = count.saturating_mul(varlen.base.size() as u64);
-    // References to what is empty are equal by chance.
+    // References to empty objects are equal by chance.
     let shared = length > 0 && !varlen.base.has_varlen();
     if let Some(place) = source.place(reference).filter(|_| shared) {
         return Ok(put_reference(reference, count, place)?);

@@ -167,7 +167,7 @@ impl Strings {
     fn from_references(varlen: &VarLen, heaped: Heaped) -> Result<Self, TypeError> {
         let Heaped { elements, heap } = heaped;
         let size = (varlen.size as usize).max(1);
-        // Mostly the heap is already what is wanted: the strings in order, and nothing else.
+        // Mostly the heap is already in the wanted form: the strings in order, and nothing else.
         if let Some(offsets) = in_order(&elements, size, 1, heap.len())
             && !heap.contains(&0)
         {

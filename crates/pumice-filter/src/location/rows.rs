@@ -43,7 +43,7 @@ impl<'a> RowSteps<'a> {
         steps.clear();
         steps.reserve(range.len() + BLOCK);
         let upper = columns.get(range.clone()).unwrap_or_default();
-        // What comes before the first column is no neighbour of it.
+        // The first column has no neighbour before it.
         steps.extend(upper.first().map(|_| 0));
         let pairs = upper.iter().zip(upper.get(1..).unwrap_or_default());
         let step = |lower: u32, upper: u32| upper.wrapping_sub(lower).wrapping_sub(1);

@@ -159,10 +159,10 @@ fn integrate_group(
     let start = out.len();
     let (mut before, mut len) = (start, start);
     for &change in changes.iter().chain([&end]) {
-        // Most toggles are those of the slice before: they are taken over as far as the next change.
+        // Most toggles equal those of the slice before: they are copied as far as the next change.
         let inherited = loop {
             if len + 1 >= out.len() {
-                // As much again as the group has, since what is not used has been cleared in vain.
+                // As much again as the group has: unused memory would be cleared in vain.
                 grow(out, len + 2, (len - start).clamp(16, 4096), budget)?;
             }
             let (taken, reached) = inherit(out, before, len, stride, change);

@@ -258,7 +258,7 @@ impl ExtensibleArrayGeometry {
         let Some(super_blocks) = all.and_then(|all| all.checked_sub(direct)) else {
             return refuse("more bits of slots", maximum_bits);
         };
-        // The index block has no bitmap of pages: what it lists must not have any.
+        // The index block has no bitmap of pages, so its data blocks must not have pages.
         let geometry = Self {
             parameters,
             entry_size,

@@ -489,7 +489,7 @@ impl Division {
 
     /// A division by `by`, which is not zero.
     pub fn by(by: u64) -> Self {
-        // Larger divisors leave all such numbers as they are.
+        // Larger divisors give quotient 0 for all such numbers.
         let by = by.min(Self::MOST);
         let shift = 31 + by.next_power_of_two().trailing_zeros();
         // Below 2^32: the divisor is more than half of the power of two.

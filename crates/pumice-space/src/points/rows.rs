@@ -107,7 +107,7 @@ impl<'a> RowGrid<'a> {
         let rows = self.lines(band);
         let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let all = self.columns.get(first..last)?;
-        // All cells at once, as rows may be short; then what is so between two rows is taken off.
+        // All cells at once, as rows may be short; pairs across two rows are subtracted then.
         let Pairs { mut descents, mut neighbours, highest } = compare(all);
         if u64::from(highest) >= self.width && !all.is_empty() {
             return None;
@@ -252,8 +252,8 @@ struct Divisor {
 impl Divisor {
     /// `divisor` is not zero.
     fn new(divisor: u32) -> Self {
-        // Of 31 bits, rounded up by less than one: what that adds to a quotient is less than is missing to
-        // the next whole number.
+        // A multiplier of 31 bits, rounded up by less than one: the error of a quotient is less
+        // than its distance to the next whole number.
         let shift = 31 + divisor.ilog2();
         Self { reciprocal: (1u64 << shift).div_ceil(u64::from(divisor)) as u32, shift }
     }

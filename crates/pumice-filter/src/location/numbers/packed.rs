@@ -138,7 +138,7 @@ pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut
 #[inline(always)]
 fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    // Every write is of a whole word; what lies beyond the end is cut off again.
+    // Every write is a whole word; bytes beyond the end are cut off again.
     out.resize(start + bytes + 8, 0);
     let mut ones = Ones { place: &mut out[start..], bits: 0, filled: 0 };
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
