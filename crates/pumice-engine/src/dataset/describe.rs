@@ -121,8 +121,8 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
     }
 }
 
-/// The fill value that reads return. Without fill on allocation there is none, except where
-/// undefined cells are known.
+/// The fill value that reads return: none if it is never written, except in structured chunks,
+/// where undefined cells are known.
 pub(super) fn shown(fill: Option<Vec<u8>>, time: FillTime, message: &Layout) -> Option<Vec<u8>> {
     fill.filter(|_| time != FillTime::Never || matches!(message, Layout::Structured { .. }))
 }
