@@ -19,9 +19,9 @@ pub struct DecodeError {
     pub structure: &'static str,
     /// The address of the offending field in the file (or, in nested blobs, in the blob).
     pub address: u64,
-    /// What a valid file has there.
+    /// The expectation.
     pub expected: Cow<'static, str>,
-    /// What this file has.
+    /// The finding.
     pub found: String,
     /// Whether a newer program would know it.
     newer: bool,

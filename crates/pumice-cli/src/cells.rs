@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MAX_CELLS: u64 = 1 << 20;
 /// The bytes of a piece, about.
 const MAX_BYTES: u64 = 16 << 20;
-/// How many times that much is compared at once: most of it is equal.
+/// The multiple of that which is compared at once: most of it is equal.
 const PAIR_LENGTH: u64 = 2;
 /// The bytes that a thread compares at once, about: they fit into a processor's own cache.
 const SCAN_BYTES: u64 = 512 << 10;

@@ -108,7 +108,7 @@ pub fn has(file: &File, object: &Object, name: &str) -> Result<bool> {
     Ok(position(file, &object.messages(kind::ATTRIBUTE), name)?.is_some())
 }
 
-/// How many attributes an object has.
+/// The number of an object's attributes.
 pub fn count(file: &File, object: &Object) -> Result<u64> {
     Ok(match &*opened(file, object)? {
         Some(dense) => dense.count(),

@@ -35,7 +35,7 @@ pub enum FilterError {
         filter: &'static str,
         /// The values that make sense.
         expected: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     },
     /// Bytes that the filter did not write, or that were damaged since.

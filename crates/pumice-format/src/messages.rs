@@ -108,7 +108,7 @@ pub mod kind {
     pub const MODIFICATION_TIME_OLD: u16 = 0x000E;
     /// Where the file keeps its shared messages, in the superblock extension.
     pub const SHARED_MESSAGE_TABLE: u16 = 0x000F;
-    /// Where the header goes on.
+    /// The continuation of the header.
     pub const CONTINUATION: u16 = crate::object_header::CONTINUATION;
     /// Where an old-style group keeps its links.
     pub const SYMBOL_TABLE: u16 = 0x0011;
@@ -181,7 +181,7 @@ pub enum Message {
     Attribute(Attribute),
     /// A comment.
     Comment(String),
-    /// Where the header goes on.
+    /// The continuation of the header.
     Continuation(Continuation),
     /// Where an old-style group keeps its links.
     SymbolTable(SymbolTable),

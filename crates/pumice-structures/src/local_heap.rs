@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const MAX_HEAP: u64 = 256 << 20;
 /// Bytes of a new segment, as libhdf5 makes it for a group.
 const FIRST_SEGMENT: u64 = 88;
-/// What the length of every string is a multiple of.
+/// The alignment of strings.
 const ALIGN: u64 = 8;
 
 /// The strings of a local heap.

@@ -19,7 +19,7 @@ pub fn widely<R>(work: impl FnOnce() -> R) -> R {
 
 /// Work that is more than a loop: a closure of many lines would not be inlined.
 pub trait Work {
-    /// What comes out.
+    /// The result.
     type Output;
 
     /// Does it; to be marked `#[inline(always)]`, as must be all that it calls and shall be wide.

@@ -220,7 +220,7 @@ enum Access {
     Reading,
 }
 
-/// Who commits when an owner is dropped.
+/// The one who commits when an owner is dropped.
 #[derive(PartialEq)]
 enum Goes {
     Committing,

@@ -19,7 +19,7 @@ const TOGETHER: usize = 64;
 /// The state of forgetting datasets.
 #[derive(Default)]
 pub(super) struct Forgetting {
-    /// How many datasets the last pass left. Held during a pass.
+    /// The number of datasets that the last pass left. Held during a pass.
     kept: Mutex<usize>,
     /// Counts passes; changes only while the list is held.
     times: AtomicU64,

@@ -29,7 +29,7 @@ pub struct RowBreaks<'a> {
     /// The indices of breaks, and the number of cells between each and the one before.
     places: Vec<u32>,
     gaps: Vec<u32>,
-    /// How many there are; the lists are longer.
+    /// The number of breaks; the lists are longer.
     len: usize,
     /// For each [`STEP`] columns, a bit for each break among them, and the number of breaks before.
     marks: Vec<(u32, u32)>,

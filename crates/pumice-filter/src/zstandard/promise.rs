@@ -60,7 +60,7 @@ impl Promise {
     }
 }
 
-/// What each of `bytes` takes, in bits.
+/// The bits that each of `bytes` takes.
 fn in_bits(fine: u64, bytes: usize) -> f64 {
     fine as f64 / FINE as f64 / bytes.max(1) as f64
 }
