@@ -14,9 +14,11 @@
 //! names space that has not been written.
 
 mod moving;
+pub(crate) mod stored;
 
 use super::NOWHERE;
 use super::blocks::Blocks;
+use super::geometry::Geometry;
 use super::listing::{Kept, Listing};
 use super::pages::TOGETHER;
 use pumice_bytes::DecodeError;
@@ -34,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 /// The stored chunks of a dataset.
 pub struct ChunkTable {
     medium: Arc<Medium>,
+    geometry: Arc<Geometry>,
     index: Mutex<ChunkIndex>,
     /// Whether chunks can be added and taken away.
     changeable: bool,
@@ -54,11 +57,17 @@ const MOST_DISPLACED: usize = 1 << 16;
 
 impl ChunkTable {
     /// A table over an index.
-    pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
+    pub fn new(
+        medium: Arc<Medium>,
+        geometry: Arc<Geometry>,
+        index: ChunkIndex,
+        in_place: bool,
+    ) -> Self {
         let (reserved, displaced, listing) = Default::default();
         let changeable = index.check_changeable().is_ok();
         let index = Mutex::new(index);
-        Self { medium, index, changeable, in_place, refers: false, reserved, displaced, listing }
+        let refers = false;
+        Self { medium, geometry, index, changeable, in_place, refers, reserved, displaced, listing }
     }
 
     /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
@@ -78,8 +87,8 @@ impl ChunkTable {
     }
 
     /// Names the chunks that another table names, as another program has it.
-    pub fn follow(&self, other: Self) {
-        *self.index() = other.index.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub fn follow(&self, other: &Self) {
+        std::mem::swap(&mut *self.index(), &mut *other.index());
     }
 
     /// Whether elements refer to what is elsewhere in the file.
@@ -501,21 +510,29 @@ impl ChunkTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pumice_format::Sizes;
-    use pumice_format::index::RecordFormat;
-    use pumice_store::MemoryStore;
-    use pumice_structures::index::IndexShape;
-
-    fn table(kind: IndexKind) -> ChunkTable {
-        let store = Arc::new(MemoryStore::new(vec![0; 100]));
+impl ChunkTable {
+    /// A table of no chunks, in memory.
+    pub(crate) fn empty(geometry: Arc<Geometry>, kind: IndexKind) -> Self {
+        use pumice_format::Sizes;
+        use pumice_format::index::RecordFormat;
+        let store = Arc::new(pumice_store::MemoryStore::new(vec![0; 100]));
         let medium = Arc::new(Medium::new(store, 0, 100, Sizes::default(), true));
-        let (format, shape) = (RecordFormat::plain(Sizes::default(), 8), [40]);
-        let shape = IndexShape::new(&shape, &shape, &[8]).unwrap();
+        let format = RecordFormat::plain(Sizes::default(), geometry.chunk_bytes());
+        let (dims, chunk) = (geometry.dims(), geometry.chunk());
+        let shape = pumice_structures::index::IndexShape::new(&dims, &dims, chunk).unwrap();
         let mut index = ChunkIndex::create(kind, format, shape).unwrap();
         index.allocate(&*medium).unwrap();
-        ChunkTable::new(medium, index, true).referring(true)
+        ChunkTable::new(medium, geometry, index, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(kind: IndexKind) -> ChunkTable {
+        let geometry = Geometry::new(&[40], &[40], &[8], vec![0]).unwrap();
+        ChunkTable::empty(Arc::new(geometry), kind).referring(true)
     }
 
     fn reserve(table: &ChunkTable, number: u64) -> u64 {

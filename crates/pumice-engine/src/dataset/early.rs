@@ -3,14 +3,14 @@
 
 use super::DatasetState;
 use crate::{Error, Result};
-use pumice_cache::{Encoded, Exclusive};
+use pumice_cache::{Encoded, Exclusive, Layout};
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
+use pumice_layout::{ChunkTable, Hdf5, Storage};
 use pumice_space::Dims;
 use pumice_store::WriteOp;
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// So many chunks are written in one call, and named by the index.
 const TOGETHER: usize = 256;
@@ -40,11 +40,12 @@ impl DatasetState {
         }
         let table = match &self.layout.storage {
             Storage::Contiguous(contiguous) => return contiguous.allocate(true),
-            Storage::Dense(_, table) => table,
-            // What is not defined takes no space, but the index is there.
-            Storage::Sparse(_, table) => return table.index().place(&*self.medium),
-            Storage::VariableLength(_, table) => return table.index().place(&*self.medium),
-            _ => return Ok(()),
+            Storage::Dense(dense) => dense.table(),
+            _ => {
+                // What is not defined takes no space, but the index is there.
+                let Some(table) = self.layout.table() else { return Ok(()) };
+                return table.index().place(&*self.medium);
+            }
         };
         let exclusive = self.cache().exclusive(&self.cached);
         table.index().allocate(&*self.medium)?;
@@ -58,7 +59,7 @@ impl DatasetState {
     pub(super) fn fill_new(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         old: &[u64],
         dims: &[u64],
     ) -> Result<()> {
@@ -84,17 +85,17 @@ impl DatasetState {
     fn fill_each(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         old: &[u64],
         dims: &[u64],
         entered: &mut u64,
     ) -> Result<()> {
-        let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
-        let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
-        let geometry = geometry.with_dims(dims);
+        let Storage::Dense(dense) = &self.layout.storage else { return Ok(()) };
+        let geometry = Arc::new(self.layout.geometry.with_dims(dims));
+        let dense = dense.with_geometry(geometry.clone());
         // One chunk, and its two forms.
         let _room = exclusive.room(geometry.chunk_bytes().saturating_mul(3))?;
-        let empty = Chunk::Dense(dense.new_chunk(true)?.into());
+        let empty = dense.new_chunk(&Dims::from_elem(0, dims.len()), true)?;
         // Chunks at the edge can have another form: one of each.
         let mut forms = [None, None];
         let chunk = geometry.chunk();
@@ -102,7 +103,7 @@ impl DatasetState {
         let filled = for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
             let which = usize::from(geometry.is_partial(key));
             if forms[which].is_none() {
-                forms[which] = Some(recoder.encode(key, &empty)?);
+                forms[which] = Some(dense.encode(key, &empty)?);
             }
             let Some(encoded) = &forms[which] else { return Ok(()) };
             let size = encoded.size();

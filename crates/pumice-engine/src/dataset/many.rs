@@ -207,7 +207,7 @@ impl Place<'_> {
                 let conversion = Conversion::new(datatype, datatype)?;
                 let output = Output::zeroed(elements);
                 match &dataset.layout.storage {
-                    Storage::VariableLength(structured, _) => {
+                    Storage::VariableLength(structured) => {
                         Target::heaped(output, conversion, structured.fill())
                     }
                     _ => Target::new(output, conversion, dataset.layout.geometry.fill()),

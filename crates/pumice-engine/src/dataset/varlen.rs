@@ -32,7 +32,7 @@ impl DatasetState {
     /// Reads the selected cells with everything that they refer to, in the file's type and in
     /// row-major order of the selection (points: in their order).
     pub fn read_heaped(&self, selection: &Selection) -> Result<Heaped> {
-        if let Storage::VariableLength(structured, _) = &self.layout.storage {
+        if let Storage::VariableLength(structured) = &self.layout.storage {
             return self.read_structured(selection, structured);
         }
         let dims = self.dims();

@@ -211,7 +211,7 @@ impl Dataset {
     /// or erased, in percent (25 unless set). Above it the heap is made anew; what is stored never
     /// has such rests.
     pub fn set_heap_waste(&self, percent: u32) {
-        if let Storage::VariableLength(layout, _) = &self.state.layout().storage {
+        if let Storage::VariableLength(layout) = &self.state.layout().storage {
             layout.set_waste(percent);
         }
     }

@@ -7,7 +7,7 @@ use crate::dataset::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
+use pumice_layout::{Chunk, ChunkTable, Hdf5, WriteRequest};
 use pumice_space::{Dims, Selection};
 use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};
@@ -49,19 +49,20 @@ struct Changed {
 pub(super) struct Rewriting<'a> {
     dataset: &'a DatasetState,
     pub(super) table: &'a ChunkTable,
-    pub(super) exclusive: &'a Exclusive<'a, DatasetLayout>,
+    pub(super) exclusive: &'a Exclusive<'a, Hdf5>,
     pub(super) dims: &'a [u64],
-    recoder: Recoder,
+    /// The form that chunks have in the new extent.
+    recoder: Box<dyn Layout<Hdf5>>,
 }
 
 impl<'a> Rewriting<'a> {
     pub(super) fn new(
         dataset: &'a DatasetState,
         table: &'a ChunkTable,
-        exclusive: &'a Exclusive<'a, DatasetLayout>,
+        exclusive: &'a Exclusive<'a, Hdf5>,
         dims: &'a [u64],
     ) -> Result<Self> {
-        let recoder = Recoder::new(&dataset.layout, dims)?;
+        let recoder = dataset.layout.chunked_in(dims).ok_or_else(no_chunks)?;
         Ok(Rewriting { dataset, table, exclusive, dims, recoder })
     }
 
@@ -141,16 +142,14 @@ impl<'a> Rewriting<'a> {
     }
 
     fn change(&self, affected: &Affected, image: Option<Image>) -> Result<Changed> {
-        let (key, layout) = (&affected.key, &self.dataset.layout);
+        let (key, layout) = (&affected.key, self.layout()?);
         let mut chunk = match image {
             Some(Image::Chunk(chunk)) => chunk,
             Some(Image::Stored(bytes, record)) => {
-                let announced = layout.announced_cells(&record);
-                let chunk = layout.decode(key, bytes, &layout.stored(record), Part::All)?;
+                let announced = self.dataset.layout.announced_cells(&record);
+                let chunk = layout.decode(key, bytes, &self.table.stored(record), Part::All)?;
                 // Decoding drops cells beyond the extent.
-                if matches!(affected.fate, Fate::Masked)
-                    && layout.defined_cells(&chunk) == announced
-                {
+                if matches!(affected.fate, Fate::Masked) && chunk.defined_cells() == announced {
                     return Ok(Changed { form: Form::Old, dropped: Vec::new() });
                 }
                 chunk
@@ -161,7 +160,7 @@ impl<'a> Rewriting<'a> {
         let form = match &affected.fate {
             Fate::Gone => Form::None,
             Fate::Cut(cells) if self.erase(key, &mut chunk, cells.clone())? => Form::None,
-            Fate::Masked if layout.defined_cells(&chunk) == Some(0) => Form::None,
+            Fate::Masked if chunk.defined_cells() == Some(0) => Form::None,
             Fate::Cut(_) | Fate::Recoded | Fate::Masked | Fate::Same => {
                 Form::New(self.recoder.encode(key, &chunk)?)
             }
@@ -169,10 +168,14 @@ impl<'a> Rewriting<'a> {
         Ok(Changed { form, dropped })
     }
 
+    fn layout(&self) -> Result<&dyn Layout<Hdf5>> {
+        self.dataset.layout.chunked().ok_or_else(no_chunks)
+    }
+
     /// Takes cells from a chunk, and tells whether nothing is left of it.
     fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: Selection) -> Result<bool> {
         let mut erase = WriteRequest::Erase { cells };
-        let outcome = self.dataset.layout.gather(key, chunk, &mut erase)?;
+        let outcome = self.layout()?.gather(key, chunk, &mut erase)?;
         Ok(outcome == Outcome::Delete)
     }
 
@@ -214,4 +217,8 @@ impl<'a> Rewriting<'a> {
         writes.sort_by_key(|write| write.offset);
         self.table.put(&mut writes)
     }
+}
+
+fn no_chunks() -> Error {
+    Error::Internal("a dataset without chunks".into())
 }
