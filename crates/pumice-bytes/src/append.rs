@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Appends a part of a list, block by block. What is copied too much is cut off again: that takes less time than to
-/// copy any number.
+/// Appends a part of a list in blocks of `BLOCK` elements and cuts off the excess, which takes less
+/// time than copying a variable number.
 ///
 /// ```
 /// let mut some = vec![1];

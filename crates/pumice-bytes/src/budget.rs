@@ -26,13 +26,14 @@ impl Budget {
         Self { left: bytes }
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Takes `bytes` from the budget, or fails without taking any. Many bytes are asked for at the allocator, too,
-    /// twice as many because lists grow so, lest what is made of them ends the program where there is no memory.
+    /// Takes `bytes` from the budget, or fails without taking any. For many bytes the allocator is
+    /// asked as well, for twice as many because lists grow so, lest a later allocation end the
+    /// program.
     pub fn spend(
         &mut self,
         bytes: u64,

@@ -6,7 +6,7 @@ use std::fmt;
 /// How many versions, classes or types ahead a newer program may be.
 const NEWER: u64 = 8;
 
-/// Bytes that are not what they should be: which structure, where, what was expected, what was found.
+/// Invalid bytes: the structure, its address, what was expected and what was found.
 ///
 /// ```
 /// let error = pumice_bytes::DecodeError::new("superblock", 8, "version 2 or 3", 9);
@@ -21,9 +21,9 @@ pub struct DecodeError {
     pub address: u64,
     /// What a valid file has there.
     pub expected: Cow<'static, str>,
-    /// What this one has.
+    /// What this file has.
     pub found: String,
-    /// Whether it is what a newer program would have.
+    /// Whether a newer program would know it.
     newer: bool,
 }
 
@@ -63,8 +63,8 @@ impl DecodeError {
         Self { newer: true, ..self }
     }
 
-    /// Whether a version, class or type was found that is somewhat above those that are known: the file is
-    /// newer than this program. One far above them is damage.
+    /// Whether a version, class or type is a little above the known ones: the file is newer than
+    /// this program. A value far above them is damage.
     ///
     /// ```
     /// use pumice_bytes::DecodeError;

@@ -1,8 +1,8 @@
 //! Fields in and out of bytes: a bounds-checked [`Reader`], a [`Writer`], the decoding [`Budget`],
 //! HDF5's metadata checksum ([`lookup3()`]), and a copy for short parts of lists ([`append_some()`]).
 //!
-//! Every decoder of Pumice is built on these few pieces, so that no decoder can read past its
-//! input, allocate from an unchecked count, or report an error without saying where it stands:
+//! Every decoder of Pumice uses these pieces, so no decoder can read past its input, allocate from
+//! an unchecked count, or report an error without its place:
 //!
 //! ```
 //! use pumice_bytes::{Reader, Writer};
@@ -38,5 +38,5 @@ pub use lookup3::{Begun, Lookup3, lookup3, lookup3_each};
 pub use reader::Reader;
 pub use writer::Writer;
 
-/// The address that HDF5 stores for "nothing is there": all bits set, at any width.
+/// The address that HDF5 stores for "undefined": all bits set, at any width.
 pub const UNDEFINED: u64 = u64::MAX;

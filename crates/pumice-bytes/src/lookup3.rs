@@ -10,8 +10,8 @@ pub fn lookup3(bytes: &[u8]) -> u32 {
     Lookup3::new(bytes).finish()
 }
 
-/// The checksums of several parts. As each step of one has to wait for the one before it, three parts of the
-/// same length take hardly longer than one.
+/// The checksums of several parts. Each step of one waits for the step before, so three parts of
+/// the same length take hardly longer than one.
 ///
 /// ```
 /// use pumice_bytes::{lookup3, lookup3_each};
@@ -40,8 +40,8 @@ pub fn lookup3_each<const N: usize>(parts: [&[u8]; N]) -> [u32; N] {
 
 /// The checksum of some bytes, computed step by step.
 ///
-/// Each step has to wait for the one before it, so that the processor is idle for the most part. Who goes
-/// through the bytes anyway can do a step now and then, which costs next to nothing.
+/// Each step waits for the one before, so the processor is mostly idle. A caller who goes through
+/// the bytes anyway can take a step now and then at next to no cost.
 ///
 /// ```
 /// use pumice_bytes::{Lookup3, lookup3};
@@ -67,7 +67,7 @@ impl<'a> Lookup3<'a> {
         Self { state: [start(bytes.len()); 3], blocks: head.as_chunks().0, tail }
     }
 
-    /// The same, begun with a number other than zero, as hashes of shared messages are.
+    /// A checksum that begins with a number other than zero, as hashes of shared messages do.
     pub fn seeded(bytes: &'a [u8], seed: u32) -> Self {
         let mut hash = Self::new(bytes);
         hash.state = hash.state.map(|word| word.wrapping_add(seed));
@@ -102,8 +102,8 @@ impl<'a> Lookup3<'a> {
         finish(state)
     }
 
-    /// Appends `bytes` to `out`, while it takes the first steps of the checksum of these and `more` bytes,
-    /// at least one, that will be appended behind them; [`Begun::finish`] takes the others.
+    /// Appends `bytes` to `out` and takes the first steps of their checksum. `more` bytes, at least
+    /// one, will be appended behind them; [`Begun::finish`] takes the other steps.
     ///
     /// ```
     /// use pumice_bytes::{Lookup3, lookup3};
@@ -132,7 +132,7 @@ impl<'a> Lookup3<'a> {
     }
 }
 
-/// A checksum whose first steps were taken by [`Lookup3::append`].
+/// A checksum whose first steps [`Lookup3::append`] has taken.
 #[derive(Clone, Debug)]
 pub struct Begun {
     state: [u32; 3],

@@ -1,16 +1,17 @@
-//! Whether there is memory for what bytes ask for.
+//! Asking the allocator whether there is memory for a large list.
 //!
-//! Most lists of Rust end the program where there is none. Whoever is about to make one whose length comes from a
-//! file or a caller asks first. Another thread may take the memory in between: a list that can fail is better
-//! where it is as simple.
+//! Most lists of Rust end the program if there is none. A caller who is about to make one of a
+//! length that a file or a user states asks first. Another thread may take the memory in between,
+//! so a fallible allocation is better where it is as simple.
 
-/// Fewer bytes than this are not asked for: nothing is far enough from its limit to be saved by it.
+/// Fewer bytes are not asked for, since asking would prevent nothing.
 const LEAST: u64 = 1 << 20;
 
-/// What is asked for beside, so that something is left for small things.
+/// Bytes that are asked for in addition, so that something is left for small allocations.
 const BESIDE: usize = 4 << 20;
 
-/// Whether the allocator has so many bytes in one piece, and some more. None of them is touched, so asking costs little.
+/// Whether the allocator has this many bytes in one piece, and some more. None of them is touched,
+/// so asking costs little.
 ///
 /// ```
 /// assert!(pumice_bytes::memory::is_there(4 << 20));

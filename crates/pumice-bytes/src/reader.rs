@@ -64,8 +64,8 @@ impl<'a> Reader<'a> {
         DecodeError::unknown(self.structure, self.address(), expected, newest, found)
     }
 
-    /// An error at the current position: flags with bits that the format reserves. A newer program gives them a meaning,
-    /// see [`DecodeError::is_newer`]; where all bits are set, nobody has.
+    /// An error at the current position for flags with reserved bits. A newer program gives them a
+    /// meaning ([`DecodeError::is_newer`]); if all bits are set, it is damage.
     ///
     /// ```
     /// let reader = pumice_bytes::Reader::new("group info message", 0x40, &[]);
@@ -171,7 +171,8 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// A count of items that each take at least `bytes_each` of what is left: safe to allocate for.
+    /// A count of items that each take at least `bytes_each` of the remaining bytes: safe to
+    /// allocate for.
     pub fn count(&self, items: u64, bytes_each: usize) -> Result<usize, DecodeError> {
         let room = self.remaining() / bytes_each.max(1);
         match usize::try_from(items) {

@@ -1,6 +1,6 @@
 //! Little-endian fields appended to a byte vector.
 
-/// What encoders need of a `Vec<u8>`.
+/// The methods of `Vec<u8>` that encoders need.
 ///
 /// ```
 /// use pumice_bytes::Writer;

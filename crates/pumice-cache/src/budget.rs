@@ -38,11 +38,11 @@ use touches::Touches;
 use crate::adaptive::{Adaptive, Curve};
 use crate::layout::Family;
 use crate::list::Links;
+use crate::observer::Watch;
 use crate::policy::{Policy, Usage};
 use crate::slot::Slot;
 use crate::stats::Stats;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
-use crate::trace::{Access, Recorder};
 
 pub(crate) struct Budget<F: Family> {
     state: Apart<Mutex<State<F>>>,
@@ -51,8 +51,8 @@ pub(crate) struct Budget<F: Family> {
     /// The limits; they change only under the lock.
     resident_limit: AtomicU64,
     active_limit: AtomicU64,
-    /// Records uses, in the order in which the policy is told of them.
-    pub(crate) recorder: Recorder,
+    /// Who is told of uses, in the order in which the policy is.
+    pub(crate) watch: Watch,
 }
 
 /// Aligned so that what is written all the time shares no cache line with what is read at every hit.
@@ -156,14 +156,14 @@ impl<F: Family> State<F> {
         resident.filter(|resident| std::ptr::eq(&*resident.slot, slot))
     }
 
-    fn touch(&mut self, slot: &Slot<F>, visit: Visit, awaited: bool, recorder: &Recorder) {
+    fn touch(&mut self, slot: &Slot<F>, visit: Visit, awaited: bool, watch: &Watch) {
         self.clock += 1;
         let clock = self.clock;
         let Some(resident) = self.get(slot) else { return };
         resident.used = clock;
         let usage = resident.usage(visit);
-        if recorder.on() {
-            record(recorder, slot.hash, resident.weight(), usage);
+        if watch.on() {
+            watch.used(slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
         // Loading it ahead counted as the use that this is.
@@ -202,11 +202,6 @@ impl<F: Family> State<F> {
     }
 }
 
-fn record(recorder: &Recorder, identity: u64, bytes: u64, usage: Usage) {
-    let Usage { dataset, write, done, .. } = usage;
-    recorder.record(identity, Access { dataset, bytes, write, done, ..Access::default() });
-}
-
 impl<F: Family> Budget<F> {
     pub(crate) fn new(policy: Box<dyn Policy>, resident_limit: u64, active_limit: u64) -> Self {
         let state = State {
@@ -238,7 +233,7 @@ impl<F: Family> Budget<F> {
             touches: Touches::new(),
             resident_limit: AtomicU64::new(resident_limit),
             active_limit: AtomicU64::new(active_limit),
-            recorder: Recorder::default(),
+            watch: Watch::default(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
 use crate::layout::{Family, Layout, ReadPlan, Unchunked};
 use crate::member::{Data, Member};
+use crate::observer::Observer;
 use crate::order::{Entry, Keys, Kind, Order};
 use crate::refused::Refused;
 use crate::request::Share;
@@ -20,7 +21,6 @@ use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::{Reason, Stats};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, Ordering, yield_now};
-use crate::trace::TraceError;
 
 /// How often a dataset that is closed looks whether others have let go of it.
 const MOST_TURNS: usize = 10_000;
@@ -388,20 +388,11 @@ impl<F: Family> ChunkCache<F> {
         dataset.member.stats()
     }
 
-    /// Records, from now on, which chunks are used and how.
-    ///
-    /// A trace that is being recorded ends first, and its error is returned. See
-    /// [`trace`](crate::trace) for what is recorded and [`simulate`](crate::simulate) for what it
-    /// is good for.
-    pub fn start_trace(&self, to: impl std::io::Write + Send + 'static) -> Result<(), TraceError> {
+    /// Lets `observer` see, from now on, which chunks are used and how; `None`: nobody. Gives back the
+    /// one that has seen it so far.
+    pub fn observe(&self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
         self.shared.budget.settle();
-        self.shared.budget.recorder.start(Box::new(to))
-    }
-
-    /// Ends the recording, if there is one; returns the first error that it met.
-    pub fn stop_trace(&self) -> Result<(), TraceError> {
-        self.shared.budget.settle();
-        self.shared.budget.recorder.stop()
+        self.shared.budget.watch.replace(observer)
     }
 
     /// The settings in force.

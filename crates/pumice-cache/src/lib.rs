@@ -160,6 +160,7 @@ mod list;
 mod load;
 mod member;
 mod moves;
+mod observer;
 mod order;
 #[cfg(all(target_os = "linux", not(shuttle)))]
 mod perches;
@@ -172,12 +173,10 @@ mod reach;
 mod refused;
 mod request;
 mod shield;
-pub mod simulate;
 mod slot;
 mod stats;
 mod stored;
 mod sync;
-pub mod trace;
 mod writeback;
 
 pub use adaptive::{CurvePoint, Memory, Sizing, Surroundings, System};
@@ -192,6 +191,7 @@ pub use layout::{
     ByteStore, ChunkMemory, ChunkStore, Direct, Encoded, Family, Fetch, Footprint, Intent, Layout,
     Lookups, Outcome, Part, Placement, Put, ReadPlan, StoreId, Stored, Trim, Unchunked, WritePlan,
 };
+pub use observer::Observer;
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
 pub use reach::Reach;
 pub use refused::Refused;

@@ -1,9 +1,9 @@
-//! What `#[repr(...)]` and `#[h5(...)]` say.
+//! Parsing `#[repr(...)]` and `#[h5(...)]`.
 
 use proc_macro2::Span;
 use syn::{Attribute, Error, Ident};
 
-/// What `#[repr(...)]` names.
+/// The names in `#[repr(...)]`.
 pub(crate) fn representations(attributes: &[Attribute]) -> syn::Result<Vec<Ident>> {
     let mut found = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("repr")) {
@@ -36,11 +36,11 @@ pub(crate) fn is_plain(attributes: &[Attribute]) -> syn::Result<bool> {
     Ok(plain)
 }
 
-/// What a field or variant is in the file.
+/// The name and options of a field or variant.
 pub(crate) struct Named {
     /// Its own name, or that of `#[h5(rename = "...")]`.
     pub(crate) name: String,
-    /// What references are to mean: `region` or `any`, if it is not objects.
+    /// The kind of references, `region` or `any`, if they are not object references.
     pub(crate) references: Option<Ident>,
     span: Span,
 }

@@ -38,7 +38,7 @@ mod tests {
     use super::{enumeration, structure};
     use syn::{Data, DeriveInput};
 
-    /// What the macro says to an item; nothing if it takes it.
+    /// The error message for an item that the macro does not take; `None` if it takes it.
     fn refused(item: &str) -> Option<String> {
         let input: DeriveInput = syn::parse_str(item).expect("an item of Rust");
         let expanded = match &input.data {

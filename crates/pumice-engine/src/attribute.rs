@@ -21,7 +21,7 @@ use pumice_space::Extent;
 use pumice_types::Datatype;
 use std::sync::MutexGuard;
 
-/// What stands for the creation order of an attribute whose object does not track it.
+/// The creation order that an attribute has if its object tracks none.
 const UNTRACKED: u32 = 0xFFFF;
 
 /// An attribute with everything that describes it.
@@ -64,7 +64,7 @@ pub fn names_in_order(file: &File, object: &Object) -> Result<Vec<String>> {
     Ok(attributes.into_iter().map(|attribute| attribute.name).collect())
 }
 
-/// Every attribute of an object that can be read, and why others cannot.
+/// Every attribute of an object that can be read, and an error for each of the others.
 pub(crate) fn each(file: &File, object: &Object) -> Result<Vec<Result<Attribute>>> {
     let mut dense = opened(file, object)?;
     Ok(match &mut *dense {
@@ -79,7 +79,7 @@ pub(crate) fn each(file: &File, object: &Object) -> Result<Vec<Result<Attribute>
     })
 }
 
-/// The names of an object's attributes, in order. What else they say need not be readable.
+/// The names of an object's attributes, in order. A damaged value does not hide its name.
 pub fn names(file: &File, object: &Object) -> Result<Vec<String>> {
     let mut names = match &mut *opened(file, object)? {
         Some(dense) => {
@@ -140,7 +140,8 @@ fn decode_stored(file: &File, stored: Stored) -> Result<Attribute> {
     Ok(Attribute { creation_order, ..decode(file, &raw)? })
 }
 
-/// Adds an attribute to a new object; that it leads to its committed datatype is noted elsewhere.
+/// Adds an attribute to a new object. The caller notes that the attribute uses a committed
+/// datatype.
 pub(crate) fn store(file: &File, object: &Object, attribute: Attribute) -> Result<()> {
     let name = attribute.name.clone();
     let body = encode(file, attribute)?;
@@ -294,7 +295,7 @@ fn make_dense(
     Ok(dense)
 }
 
-/// New dense storage with these attributes.
+/// Makes new dense storage that holds these attributes.
 fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<Dense>> {
     let by_order = info.order_index_address.is_some();
     let mut dense = Box::new(Dense::create(file, Kind::Attributes, by_order)?);
@@ -310,7 +311,7 @@ fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<D
     Ok(dense)
 }
 
-/// Moves attributes out of dense storage that cannot be changed as it is.
+/// Moves attributes out of dense storage that cannot be changed in place.
 fn renew(file: &File, dense: &mut Box<Dense>, info: &mut AttributeInfo) -> Result<()> {
     if dense.is_changeable() {
         return Ok(());
@@ -487,8 +488,8 @@ fn set_info(file: &File, object: &Object, info: &AttributeInfo) -> Result<()> {
     object.set(kind::ATTRIBUTE_INFO, MESSAGE_DONT_SHARE, body)
 }
 
-/// Which of an object's attribute messages has a name. One that cannot be read is an error: it
-/// cannot be told from others.
+/// The position of the attribute message with a name. A message that cannot be read is an error,
+/// because it may have that name.
 fn position(file: &File, messages: &[RawMessage], name: &str) -> Result<Option<usize>> {
     for (place, raw) in messages.iter().enumerate() {
         if self::name(file, raw)? == name {

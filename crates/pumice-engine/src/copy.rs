@@ -1,14 +1,14 @@
 //! Copying objects within a file and between files, with everything below them.
 //!
-//! An object is copied once, however many links lead to it. Its header is made first, then what it
-//! holds: attributes, links, elements. Copies that are still to be filled wait in a list, so that no
-//! hierarchy is too deep. What is copied is linked by the caller.
+//! An object is copied once, however many links lead to it. Its header is made first, then its
+//! attributes, links and elements. Copies that are still to be filled wait in a list, so depth
+//! costs no stack. The caller links the copy.
 //!
-//! Headers keep their versions, groups and chunk indexes their forms, as with libhdf5. Stored
-//! elements are copied as they are unless they lead to other places: data of variable length gets
-//! new objects in the global heap, and references to objects lead nowhere in another file, or to
-//! copies of those objects (`values`). Where addresses have another width in the target, elements that hold
-//! either have another size (`widths`).
+//! Headers keep their versions, groups and chunk indexes their kinds, as with libhdf5. Elements are
+//! copied as stored bytes, with two exceptions (`values`): data of variable length gets new objects
+//! in the global heap; references to objects become references to the copies, or null references in
+//! another file. If addresses have another width in the target, the elements that hold them change
+//! their size (`widths`).
 
 mod header;
 mod values;
@@ -30,13 +30,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::vec;
 
-/// How far the members of a group are copied that is not to be copied deeply.
+/// How many levels of a group's members a shallow copy takes.
 const SHALLOW: usize = 1;
 
-/// What is copied, and how.
+/// Options of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// Of a group only the group and its members; those that are groups stay empty.
+    /// Copies a group with its members only; member groups stay empty.
     pub shallow: bool,
     /// Objects that soft links lead to instead of the links, where they lead to some.
     pub expand_soft_links: bool,
@@ -46,9 +46,10 @@ pub struct CopyOptions {
     pub expand_references: bool,
     /// No attributes.
     pub without_attributes: bool,
-    /// Committed datatypes that the other file has already are not copied.
+    /// Uses an equal committed datatype of the target file instead of copying it.
     pub merge_committed_datatypes: bool,
-    /// Not what is newer than this program, nor links and references to it; otherwise that is an error.
+    /// Leaves out objects that are newer than this program, and links and references to them.
+    /// Without it they are an error.
     pub leave_newer: bool,
 }
 
@@ -90,7 +91,7 @@ pub fn attributes(
 
 struct Copier<'a> {
     target: &'a File,
-    /// Who says which datasets are stored in other ways.
+    /// Decides which datasets are stored in another way.
     remake: Option<&'a mut dyn Remake>,
     /// Copies that are.
     remade: HashSet<u64>,
@@ -102,10 +103,11 @@ struct Copier<'a> {
     /// How many links lead to a copy so far.
     links: HashMap<u64, u32>,
     created: Vec<u64>,
-    /// What is still to be done, the last first: a group's members before the next of its own group.
+    /// The steps that are left, the last first: a group's members come before the next member of
+    /// its parent.
     pending: Vec<Step>,
-    /// Copies of a whole file's datasets of references, which get their elements when all objects
-    /// that these can lead to have copies.
+    /// Datasets of references. Their elements are copied last, when all objects that they can refer
+    /// to have copies.
     last: Vec<Task>,
     /// Copies that references lead to.
     referenced: Vec<u64>,
@@ -210,7 +212,7 @@ impl<'a> Copier<'a> {
         if *count == 1 { Ok(()) } else { self.target.object(copy)?.add_link() }
     }
 
-    /// Whether an object's addresses mean something else in the target.
+    /// Whether an object's addresses belong to another file than the target.
     fn is_foreign(&self, file: &File) -> bool {
         !std::ptr::eq(file, self.target)
     }
@@ -290,7 +292,7 @@ impl<'a> Copier<'a> {
         Ok(())
     }
 
-    /// The next member of a group. What it leads to is copied before the one after it.
+    /// Copies the next member of a group, with all below it, before the one after it.
     fn member(&mut self, task: Task, mut links: vec::IntoIter<Link>) -> Result<()> {
         let Some(link) = links.next() else { return Ok(()) };
         let rest = self.pending.len();

@@ -1,8 +1,7 @@
 //! A dataset as a living thing: its description, its layout, its place in the chunk cache.
 //!
-//! Lock order: what keeps others from looking at cells before they write them, before what keeps others from
-//! replacing references, before the gate (taken for reading by every transfer, for writing by a resize), before
-//! anything in the cache, the index or the object header.
+//! Lock order: `deciding`, `replacing`, `gate` (shared by every transfer, exclusive in a resize),
+//! then the locks of the cache, the chunk index and the object header.
 
 mod ahead;
 mod asking;
@@ -66,25 +65,25 @@ pub struct DatasetState {
     datatype: Datatype,
     null: bool,
     early: bool,
-    /// Whether all space is to be taken by the first write, which is still to come.
+    /// Whether the first write, which is still to come, takes all space.
     late: Mutex<bool>,
     fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
     /// Where the elements of a virtual dataset are.
     sources: Option<Virtual>,
-    /// What the layout message says, apart from addresses.
+    /// The layout message, without addresses.
     message: Layout,
     cached: Cached<Hdf5>,
-    /// What the chunk cache is told about it as long as nobody says otherwise.
+    /// The options that the chunk cache gets unless a handle sets others.
     usual: DatasetOptions,
     /// How many handles programs have.
     handles: Mutex<usize>,
     gate: RwLock<()>,
     /// How often the extent was changed.
     resizes: AtomicU64,
-    /// Who holds off changes of the extent.
+    /// Those who hold off changes of the extent.
     holds: steady::Holds,
-    /// Held from looking at cells to writing what follows from them.
+    /// Held from reading cells to a write that depends on them.
     deciding: Mutex<()>,
     /// Held while references to the global heap are replaced, from before the old ones are read.
     replacing: Mutex<()>,
@@ -92,13 +91,14 @@ pub struct DatasetState {
     overwritten: Mutex<moving::Overwritten>,
     /// Held from making a layout message to storing it, so that an older one never comes last.
     publish: Mutex<()>,
-    /// Whether anybody was given it since it was last found idle.
+    /// Whether a handle was given out since the dataset was last found idle.
     handed_out: AtomicBool,
-    /// Axes, a bit each, along whose edge no chunk has cells beyond the extent, as other writers leave them.
+    /// A bit for each axis along whose edge no chunk has cells beyond the extent. Other writers
+    /// leave such cells.
     masked: AtomicU32,
 }
 
-/// Whether such a dataset can be made in a file.
+/// Fails if a file cannot have such a dataset.
 pub fn check(file: &File, mut spec: DatasetSpec) -> Result<()> {
     if spec.fill_heap.take().is_some() {
         // It is stored when the dataset is made.
@@ -180,18 +180,20 @@ impl DatasetState {
         })
     }
 
-    /// A handle for somebody who may change it. The file's list of datasets is held.
+    /// A handle for a caller who may change the dataset. The caller holds the file's list of
+    /// datasets.
     pub(crate) fn handed_out(self: &Arc<Self>) -> Arc<Self> {
         self.handed_out.store(true, Ordering::Relaxed);
         self.clone()
     }
 
-    /// Takes note from now on whether anybody is given a handle. As above.
+    /// Starts to watch whether a handle is given out. The caller holds the file's list of datasets.
     pub(crate) fn watch(&self) {
         self.handed_out.store(false, Ordering::Relaxed);
     }
 
-    /// Whether anybody was given a handle since it is [watched](Self::watch). As above.
+    /// Whether a handle was given out since the dataset is [watched](Self::watch). The caller holds
+    /// the file's list of datasets.
     pub(crate) fn was_handed_out(&self) -> bool {
         self.handed_out.load(Ordering::Relaxed)
     }
@@ -206,7 +208,7 @@ impl DatasetState {
         &self.datatype
     }
 
-    /// The fill value, if one was set, with what it refers to.
+    /// The fill value, if one was set, with the heap objects that it refers to.
     pub fn fill_heaped(&self) -> Result<Option<Heaped>> {
         self.fill.clone().map(|fill| self.follow(fill)).transpose()
     }
@@ -226,7 +228,7 @@ impl DatasetState {
         self.sources.as_ref()
     }
 
-    /// What its layout message says, apart from addresses.
+    /// The layout message, without addresses.
     pub fn layout_message(&self) -> &Layout {
         &self.message
     }
@@ -253,20 +255,20 @@ impl DatasetState {
         self.resizes.load(Ordering::Acquire)
     }
 
-    /// Whether the extent may be another than when somebody asked for [`resizes`](Self::resizes), and then for
-    /// the dimensions. Waits for a change that is under way.
+    /// Whether the extent may have changed since [`resizes`](Self::resizes) was read. Waits for a
+    /// resize that is under way.
     pub fn was_resized_since(&self, resizes: u64) -> bool {
         let _none_under_way = self.gate();
         self.resizes() != resizes
     }
 
-    /// Keeps others who ask for the same from coming between a look at cells and a write that follows from
-    /// it. Whoever just reads, writes or erases does not wait.
+    /// Keeps other callers of this function out from reading cells to a write that depends on them.
+    /// Plain reads, writes and erasures do not wait.
     pub fn deciding(&self) -> MutexGuard<'_, ()> {
         self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that its elements take in the file; what waits in the cache is written first.
+    /// Bytes that the elements take in the file. Dirty chunks are written first.
     pub fn storage_size(&self) -> Result<u64> {
         if self.layout.table().is_some() {
             return Ok(self.chunk_totals()?.1);
@@ -294,7 +296,7 @@ impl DatasetState {
         }
     }
 
-    /// What the chunk cache was told about it.
+    /// The options of the dataset in the chunk cache.
     pub fn cache_options(&self) -> DatasetOptions {
         self.cached.options()
     }
@@ -304,13 +306,13 @@ impl DatasetState {
         self.cached.set_options(options);
     }
 
-    /// Writes back what was changed of it, and lets go of its chunks in memory.
+    /// Writes back dirty chunks of the dataset and drops its chunks from memory.
     pub fn evict(&self) -> Result<()> {
         self.write_back(self.cache())?;
         self.cache().flush(&self.cached, true)
     }
 
-    /// What the chunk cache did for it so far.
+    /// The statistics of the dataset in the chunk cache.
     pub fn cache_stats(&self) -> pumice_cache::Stats {
         self.cache().dataset_stats(&self.cached)
     }
@@ -327,7 +329,8 @@ impl DatasetState {
         self.stage()
     }
 
-    /// The same, and says whether that was all: filters may refuse chunks, which stay in memory.
+    /// Flushes the dataset, and says whether all chunks were stored; chunks that a filter refuses
+    /// stay in memory.
     pub(crate) fn flush_all(&self, cache: &Cache) -> Result<bool> {
         let refused = match self.is_changeable() {
             true => cache.flush_apart(&self.cached)?,
@@ -338,13 +341,13 @@ impl DatasetState {
         Ok(refused.is_none())
     }
 
-    /// Whether chunks that filters refuse are its own.
+    /// Whether refused chunks belong to this dataset.
     pub(crate) fn has_refused(&self, refused: &Refused<Hdf5>) -> bool {
         self.cached.has_refused(refused)
     }
 
-    /// Whether the commit must not leave any of these chunks as it is stored: the heap is about to lose what its
-    /// elements refer to there, for others have come in their place.
+    /// Whether a commit may not keep the stored form of any of these chunks: their elements refer
+    /// to objects that the global heap is about to lose.
     pub(crate) fn needs_any(&self, chunks: &[Dims]) -> Result<bool> {
         match &self.layout.storage {
             Storage::Dense(dense) if self.datatype.has_varlen() => {
@@ -354,7 +357,7 @@ impl DatasetState {
         }
     }
 
-    /// Whether files that were written to through it wait for its commit.
+    /// Whether files that were written through this dataset wait for its commit.
     pub(crate) fn holds_sources(&self) -> bool {
         self.sources.as_ref().is_some_and(Virtual::holds_written)
     }
@@ -415,8 +418,8 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Moves its data to free space before them, if there is such, and says whether it did. Changes are held
-    /// back, and all is committed.
+    /// Moves data to free space nearer to the start of the file, if there is any, and says whether
+    /// it did. Changes are held back, and all is committed.
     pub(crate) fn move_down(&self) -> Result<bool> {
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => contiguous.move_down(),
@@ -424,8 +427,8 @@ impl DatasetState {
         }
     }
 
-    /// Moves chunks of it that were written elsewhere than they had been to free space before them, and says
-    /// whether it did. Changes are held back, and all is committed.
+    /// Moves chunks that were rewritten elsewhere to free space nearer to the start of the file,
+    /// and says whether it did. Changes are held back, and all is committed.
     pub(crate) fn move_displaced(&self) -> Result<bool> {
         self.layout.table().map_or(Ok(false), ChunkTable::move_displaced)
     }
@@ -502,7 +505,7 @@ impl DatasetState {
     }
 }
 
-/// What libhdf5 leaves free in a new header of version 1: its messages have this much room.
+/// The room for messages in a new header of version 1, as libhdf5 makes it.
 fn old_room(header: &ObjectHeader) -> Option<usize> {
     const ROOM: usize = 256;
     let used = header.messages_length(&header.messages);

@@ -1,4 +1,4 @@
-//! Removing links, and what goes with the last one: the object, its storage, and what it held.
+//! Removing links, and deleting the object that loses its last link with all its storage.
 
 use crate::dataset::DatasetState;
 use crate::file::File;
@@ -10,9 +10,9 @@ use pumice_structures::local_heap::LocalHeap;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Removes a link of a group. An object that no hard link leads to any more is deleted, with
-/// everything that only it led to, and its space is reused; one that somebody has open stays until
-/// it is closed, and goes with the next commit.
+/// Removes a link of a group. An object without hard links is deleted with everything that only it
+/// linked to, and its space is reused. An object that a handle holds open stays until it is closed,
+/// and is deleted by the next commit.
 pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
     let link = group::remove(file, from, name)?;
     match link.target {
@@ -29,7 +29,7 @@ pub fn release(file: &File, address: u64) -> Result<()> {
     done
 }
 
-/// Deletes an object that has waited for nobody to hold it.
+/// Deletes an object that no handle holds any more.
 pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
     let (before, mut pending) = (file.medium().given_back(), Vec::new());
     let done = delete(file, &file.object(address)?, &mut pending)
@@ -38,8 +38,8 @@ pub(crate) fn delete_abandoned(file: &File, address: u64) -> Result<()> {
     done
 }
 
-/// Releases objects, and what only those led to. A damaged file may lead back to what is `deleted` already, which
-/// is still there to be read until the commit.
+/// Deletes objects, and the objects that only they linked to. A damaged file may link back to an
+/// object in `deleted`, which can still be read until the commit.
 fn release_all(file: &File, mut pending: Vec<u64>, mut deleted: HashSet<u64>) -> Result<()> {
     while let Some(address) = pending.pop() {
         if deleted.contains(&address) {
@@ -62,12 +62,12 @@ fn release_all(file: &File, mut pending: Vec<u64>, mut deleted: HashSet<u64>) ->
     Ok(())
 }
 
-/// Deletes an object that nothing leads to, and nothing else.
+/// Deletes an object without links, and nothing else.
 pub(crate) fn discard(file: &File, address: u64) -> Result<()> {
     delete(file, &file.object(address)?, &mut Vec::new())
 }
 
-/// Deletes an object; what it held on to is added to `pending`.
+/// Deletes an object, and adds the objects that it linked to to `pending`.
 fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<()> {
     // What cannot be read of it is left in the file; the rest of it is given back.
     if group::is_group(object) {

@@ -18,10 +18,10 @@ use pumice_structures::fractal_heap::FractalHeap;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// What all messages of one listing may take in memory, beside four times the file's length.
+/// The most memory for all messages of one listing, beside four times the file's length.
 const ALLOWANCE: u64 = 64 << 20;
 
-/// What is stored.
+/// The kind of messages in dense storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Links,
@@ -44,7 +44,7 @@ pub(crate) struct Stored {
     pub(crate) body: Vec<u8>,
     /// The flags of its message; links have none.
     pub(crate) flags: u8,
-    /// Its place in the order of creation; 0 for links, whose bodies have it.
+    /// The creation order; 0 for links, whose messages have it.
     pub(crate) creation_order: u32,
 }
 
@@ -184,7 +184,7 @@ impl Dense {
         Ok(all)
     }
 
-    /// Whether it can be changed as it is. If not, its messages are moved to new storage.
+    /// Whether the storage can be changed in place. If not, its messages are moved to new storage.
     pub(crate) fn is_changeable(&self) -> bool {
         self.heap.is_changeable()
     }
@@ -246,7 +246,7 @@ impl Dense {
         Ok(Some(removed))
     }
 
-    /// Stages what changed.
+    /// Stages changed blocks.
     pub(crate) fn commit(&mut self, file_medium: &pumice_medium::Medium) -> Result<()> {
         self.heap.commit()?;
         self.names.commit(file_medium)?;
@@ -256,7 +256,8 @@ impl Dense {
         Ok(())
     }
 
-    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    /// Stages blocks that keep their address. Returns about how many bytes of memory wait for a
+    /// commit.
     pub(crate) fn spill(&mut self, medium: &pumice_medium::Medium) -> Result<usize> {
         let waiting = self.heap.spill()?;
         self.names.commit(medium)?;
@@ -266,7 +267,7 @@ impl Dense {
         Ok(waiting)
     }
 
-    /// Forgets what can be read again.
+    /// Drops blocks that can be read again.
     pub(crate) fn trim(&mut self) {
         self.heap.trim();
         self.names.trim();
@@ -280,7 +281,7 @@ impl Dense {
         self.orders.as_mut().map_or(Ok(()), |orders| orders.delete(io))
     }
 
-    /// Reads every block and record, so that what is damaged is found.
+    /// Reads every block and record, to find damage.
     pub(crate) fn verify(&mut self, io: &dyn MetadataIo) -> Result<()> {
         for tree in [Some(&mut self.names), self.orders.as_mut()].into_iter().flatten() {
             let _ = tree.for_each(io, &mut |_| Ok(ControlFlow::Continue(())))?;
@@ -288,7 +289,7 @@ impl Dense {
         self.heap.verify()
     }
 
-    /// Lets the heap know what is free in it, before its first change.
+    /// Tells the heap its free space, before its first change.
     fn survey(&mut self, file: &File) -> Result<()> {
         if self.surveyed {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The superblock extension: an object header with what a file says of itself beyond its
-//! superblock.
+//! The superblock extension: an object header with settings of the file that its superblock has no
+//! field for.
 
 use crate::Result;
 use crate::object::Object;
@@ -13,25 +13,25 @@ use pumice_medium::Medium;
 use pumice_medium::MetadataIo;
 use std::sync::Arc;
 
-/// What libhdf5 uses where a file does not say.
+/// libhdf5's default of the B-tree rank.
 const DEFAULT_LEAF_K: u16 = 4;
 const DEFAULT_INTERNAL_K: u16 = 16;
 const DEFAULT_CHUNK_K: u16 = 32;
 
-/// What a superblock extension says.
+/// The settings in a superblock extension.
 #[derive(Debug, Default)]
 pub(crate) struct Extension {
     /// Ranks of version 1 B-trees.
     ranks: Option<BTreeK>,
     /// How room is found in the file, if it says.
     pub(crate) file_space: Option<FileSpaceInfo>,
-    /// Of which files the file consists, if it is not one.
+    /// The members of a split, multi or family file.
     pub(crate) driver: Option<DriverInfo>,
     /// Where an older superblock's file driver stored that, and how long it is.
     pub(crate) driver_place: Option<(u64, u64)>,
     /// Where messages are kept that objects share.
     pub(crate) shared_messages: Vec<SharedMessageIndex>,
-    /// Where the table of these is.
+    /// The address of the shared message table.
     pub(crate) shared_table: Option<SharedMessageTableInfo>,
 }
 
@@ -72,8 +72,8 @@ impl Extension {
         Ok(extension)
     }
 
-    /// Writes ranks that are not the usual ones where a new file says so: in its older superblock, or in a
-    /// message of the extension.
+    /// Stores unusual B-tree ranks of a new file: in its older superblock, or in a message of the
+    /// extension.
     pub(crate) fn set_ranks(
         &mut self,
         superblock: &mut Superblock,
@@ -111,7 +111,7 @@ impl Extension {
     }
 }
 
-/// What an older superblock's file driver stored.
+/// The driver information block of an older superblock.
 fn driver_block(
     medium: &Arc<Medium>,
     superblock: &Superblock,

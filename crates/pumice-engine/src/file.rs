@@ -1,18 +1,19 @@
 //! An open file: its superblock, its living objects and datasets, and the one commit that writes
 //! their changes.
 //!
-//! Every object is loaded once and shared by all handles to it, so that a change through one handle
-//! is seen through the others. Objects that nobody holds and that have nothing to write are
+//! Every object is loaded once and shared by all handles, so that a change through one handle is
+//! seen through the others. An object that no handle holds and that has nothing to write is
 //! forgotten.
 //!
-//! Lock order: `commit` before changes that are held back before `datasets` before `objects`. The last two
-//! are not held while anything does input or output, or waits for others.
+//! Lock order: `commit`, then the medium's held-back changes, then `datasets`, then `objects`. The
+//! last two are not held during I/O or while waiting.
 
 mod closing;
 mod commit;
 mod create;
 mod datasets;
 mod keeping;
+mod listed;
 mod looking;
 mod opening;
 mod others;
@@ -31,6 +32,7 @@ use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete};
 use create::{attribute_header, new_header};
 use datasets::Forgetting;
+use listed::Listed;
 use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{Era, FileSpaceInfo, FileSpaceStrategy};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
@@ -48,16 +50,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// The cache that all files share, unless they are given one of their own.
 pub type Cache = ChunkCache<Hdf5>;
 
-/// What somebody who opens a file asks for, so that it can be told whether it is so.
+/// The settings that a caller asks for when a file is open already, to be checked.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// The chunk cache, if it matters which.
     pub cache: Option<&'a Cache>,
     /// How the file is locked, if it matters.
     pub locking: Option<Locking>,
-    /// What else is asked for.
+    /// The other options.
     pub options: &'a CreateOptions,
-    /// Whether the file is to be changed.
+    /// Whether the caller wants to change the file.
     pub writes: bool,
 }
 
@@ -73,11 +75,11 @@ pub struct File {
     heap: Arc<GlobalHeap>,
     extension: Extension,
     space: Mutex<FileSpace>,
-    /// What the superblock says of who has the file open, from opening to closing it.
+    /// The marks of an open file in the superblock, from opening to closing.
     marks: AtomicU8,
     low: LibraryVersion,
     high: LibraryVersion,
-    /// What it was made or opened with.
+    /// The options of creation or opening.
     options: CreateOptions,
     /// Heaps of shared messages that have been opened, by address.
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
@@ -86,23 +88,23 @@ pub struct File {
     cached: CachedFile<Hdf5>,
     commit: Mutex<()>,
     objects: Mutex<Objects>,
-    datasets: Mutex<BTreeMap<u64, Arc<DatasetState>>>,
+    datasets: Mutex<Listed<DatasetState>>,
     forgetting: Forgetting,
-    /// Objects that no link leads to any more, but somebody holds: deleted when nobody does.
+    /// Objects without links that a handle holds: deleted when the last handle is dropped.
     orphans: Mutex<BTreeSet<u64>>,
     /// Bytes of deleted objects that the next commit makes free.
     deleted: AtomicU64,
-    /// Datasets that were made while such space was not free yet.
+    /// Datasets that were created while space of deleted objects was not free yet.
     displaced: Mutex<BTreeSet<u64>>,
     /// How long the file was when it was opened.
     opened_length: u64,
-    /// Files open for editing that it has led to, as long as somebody has them open.
+    /// Files that links of this one have led to, open for editing.
     outside: Mutex<Vec<Weak<File>>>,
-    /// Whether it is to be closed when the last one who has it open lets go of it.
+    /// Whether the file is closed with its last user.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
     place: OnceLock<Place>,
-    /// This file, for what outlives a call and must not keep it open.
+    /// This file, for those who outlive a call and must not keep it open.
     this: Weak<File>,
     /// One that no other file of this process has, or had.
     number: u64,
@@ -111,25 +113,25 @@ pub struct File {
 /// The objects that are in memory.
 #[derive(Default)]
 struct Objects {
-    by_address: BTreeMap<u64, Arc<Object>>,
+    list: Listed<Object>,
     /// How many there were when idle ones were last forgotten.
     kept: usize,
 }
 
 impl Objects {
-    /// Forgets objects that nobody holds and that have nothing to write, if there are twice as many
-    /// as there were after the last time: what is in use is looked at a bounded number of times.
+    /// Forgets idle objects once there are twice as many as after the last time, so that an object
+    /// in use is looked at a bounded number of times.
     fn make_room(&mut self) {
-        if self.by_address.len() < IDLE.max(2 * self.kept) {
+        if self.list.len() < IDLE.max(2 * self.kept) {
             return;
         }
         self.forget_idle();
     }
 
-    /// Forgets objects that nobody holds and that have nothing to write.
+    /// Forgets objects that no handle holds and that have nothing to write.
     fn forget_idle(&mut self) {
-        self.by_address.retain(|_, object| Arc::strong_count(object) > 1 || object.is_dirty());
-        self.kept = self.by_address.len();
+        drop(self.list.remove_unused(|object| !object.is_dirty()));
+        self.kept = self.list.len();
     }
 }
 
@@ -188,7 +190,7 @@ impl File {
         let _ = self.place.set(place);
     }
 
-    /// Closes the file when the last one who has it open lets go of it. Nobody can be told of errors then.
+    /// Closes the file with its last user. Errors are lost then.
     pub fn close_with_last(&self) {
         self.closes.store(true, Ordering::Relaxed);
     }
@@ -213,7 +215,7 @@ impl File {
         &self.cached
     }
 
-    /// What the file says of itself.
+    /// The superblock.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
@@ -238,13 +240,13 @@ impl File {
         self.place.get().map(Place::path)
     }
 
-    /// What it was made or opened with.
+    /// The options of creation or opening.
     pub(crate) fn options(&self) -> &CreateOptions {
         &self.options
     }
 
-    /// Whether all that was asked for is so: the file may have been open before, with something else. The first
-    /// thing that is not is an error.
+    /// Fails if the file, which may have been open before, does not have the settings that were
+    /// asked for.
     pub fn check_asked(&self, asked: &Asked<'_>) -> Result<()> {
         let CreateOptions { durability, virtual_view, mark_open, .. } = self.options;
         let (usual, wanted) = (CreateOptions::default(), asked.options);
@@ -278,7 +280,7 @@ impl File {
         }
     }
 
-    /// How it is locked, and others are that it leads to.
+    /// How this file is locked, and the files that its links lead to.
     pub(crate) fn locking(&self) -> Locking {
         self.place.get().map_or_else(Locking::from_environment, Place::locking)
     }
@@ -294,21 +296,21 @@ impl File {
     }
 
     /// One that no other file of this process has, or had.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What its superblock extension says.
+    /// The superblock extension.
     pub(crate) fn extension(&self) -> &Extension {
         &self.extension
     }
 
-    /// Whether new groups have symbol tables, and new objects headers of version 1.
+    /// Whether new groups have symbol tables, and new objects version 1 headers.
     pub(crate) fn makes_old_groups(&self) -> bool {
         self.low == LibraryVersion::Earliest
     }
 
-    /// Refuses what only releases later than the file's newest read.
+    /// Fails if `needed` is later than the file's newest release.
     pub(crate) fn require_version(&self, needed: LibraryVersion, what: &str) -> Result<()> {
         if needed <= self.high {
             return Ok(());
@@ -319,7 +321,7 @@ impl File {
         )))
     }
 
-    /// Refuses datatypes that nobody reads, or only releases later than the file's newest.
+    /// Fails for datatypes that no release, or only one later than the file's newest, can read.
     pub fn check_datatype(&self, datatype: &pumice_types::Datatype) -> Result<()> {
         let empty = match datatype {
             pumice_types::Datatype::Enum(all) => all.names.is_empty(),
@@ -374,14 +376,14 @@ impl File {
 
     /// The object whose header is at `address`.
     pub fn object(&self, address: u64) -> Result<Arc<Object>> {
-        if let Some(object) = self.objects().by_address.get(&address) {
+        if let Some(object) = self.objects().list.get(address) {
             return Ok(object.clone());
         }
         let loaded = Arc::new(self.medium.steady(|| Object::load(&self.medium, address))?);
         let mut objects = self.objects();
         objects.make_room();
         // Another thread may have loaded it meanwhile: there must be only one.
-        Ok(objects.by_address.entry(address).or_insert(loaded).clone())
+        Ok(objects.list.entry(address).or_insert(loaded).clone())
     }
 
     /// Makes a new object; something must link to it.
@@ -413,7 +415,7 @@ impl File {
         self.insert(Object::create(&self.medium, header)?)
     }
 
-    /// The same, with room for `spare` bytes of further messages.
+    /// Creates an object whose header has `spare` bytes for further messages.
     pub(crate) fn create_sized(&self, header: ObjectHeader, spare: usize) -> Result<Arc<Object>> {
         self.insert(Object::create_sized(&self.medium, header, spare)?)
     }
@@ -423,38 +425,34 @@ impl File {
         let object = Arc::new(object);
         let mut objects = self.objects();
         objects.make_room();
-        objects.by_address.insert(object.address(), object.clone());
+        objects.list.insert(object.address(), object.clone());
         Ok(object)
     }
 
-    /// Whether anybody holds an object, besides this file. The caller does not.
+    /// Whether a handle holds an object, beside this file and the caller.
     pub(crate) fn is_held(&self, address: u64) -> bool {
         let datasets = self.datasets();
-        let dataset = datasets.get(&address);
-        if dataset.is_some_and(|dataset| Arc::strong_count(dataset) > 1) {
-            return true;
-        }
-        let own = 1 + usize::from(dataset.is_some());
-        let objects = self.objects();
-        objects.by_address.get(&address).is_some_and(|object| Arc::strong_count(object) > own)
+        // A dataset that is in memory has a handle of its object.
+        let ours = usize::from(datasets.contains(address));
+        datasets.is_used(address, 0) || self.objects().list.is_used(address, ours)
     }
 
-    /// Takes note that objects were deleted whose space, of so many bytes, only a commit makes free.
+    /// Notes that space of deleted objects becomes free with the next commit.
     pub(crate) fn note_deleted(&self, bytes: u64) {
         self.deleted.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Takes note that an object is to be deleted when nobody holds it any more.
+    /// Notes that an object is to be deleted with its last handle.
     pub(crate) fn abandon(&self, address: u64) {
         self.orphans().insert(address);
     }
 
-    /// Whether no link leads to an object any more, and it only waits for those who hold it.
+    /// Whether an object has no links and waits for its last handle.
     pub(crate) fn is_abandoned(&self, address: u64) -> bool {
         self.orphans().contains(&address)
     }
 
-    /// Deletes objects without links that nobody holds any more.
+    /// Deletes objects without links that no handle holds.
     fn delete_orphans(&self) -> Result<()> {
         loop {
             let all: Vec<u64> = self.orphans().iter().copied().collect();

@@ -1,10 +1,10 @@
 //! How room is found in the file: the strategy that it was made with, and free space that is
 //! remembered from one opening to the next in libhdf5's free-space managers.
 //!
-//! As long as the file is open, free ranges are the allocator's business alone, and the file names
-//! no managers from the first commit on: what they said would be wrong. Closing the file stores them
-//! anew, in a commit of its own after the one that cut the file's free tail off. A program that ends
-//! in between loses free space, never data.
+//! While the file is open, only the allocator knows its free ranges. From the first commit on the
+//! file names no free-space managers, because their contents would become wrong. Closing the file
+//! stores them, in a commit of its own after the one that cut the free tail. A program that ends in
+//! between loses free space, never data.
 
 use crate::object::Object;
 use crate::{Error, Result};
@@ -47,8 +47,8 @@ pub(crate) struct FileSpace {
 }
 
 impl FileSpace {
-    /// For a new file whose superblock ends at `end`: sets up its pages and makes the extension
-    /// that has the settings, with this header, if they are not the usual ones.
+    /// Sets up the pages of a new file whose superblock ends at `end`, and makes the extension for
+    /// unusual settings, with this header.
     pub(crate) fn create(
         medium: &Arc<Medium>,
         info: FileSpaceInfo,
@@ -146,7 +146,7 @@ impl FileSpace {
         self.stage()
     }
 
-    /// Puts what the file says of its members into the extension, and stages it.
+    /// Puts the driver information into the extension, and stages it.
     pub(crate) fn set_driver(&self, body: Vec<u8>) -> Result<()> {
         if let Some(extension) = &self.extension {
             extension.set(kind::DRIVER_INFO, 0, body)?;
@@ -163,12 +163,12 @@ impl FileSpace {
         !self.info.persist && self.info.strategy != FileSpaceStrategy::Paged
     }
 
-    /// Whether closing the file stores anything: not twice.
+    /// Whether closing the file stores free space; at most once.
     pub(crate) fn remembers(&self) -> bool {
         self.info.persist && self.extension.is_some() && self.stored.is_empty()
     }
 
-    /// Hands managers of all free ranges to the next commit. Nothing may be given back before it.
+    /// Stages managers of all free ranges. Nothing may be given back before the next commit.
     pub(crate) fn remember(&mut self, medium: &Medium) -> Result<()> {
         let mut rooms = Vec::new();
         for place in [METADATA, RAW, PAGES] {
@@ -207,8 +207,8 @@ impl FileSpace {
         self.stage()
     }
 
-    /// Makes rooms as long as their lists: in a file of pages, taking room changes what is free.
-    /// If that does not come to an end, lists are a little longer than their sections need.
+    /// Makes rooms as long as their lists. In a paged file, taking room changes what is free. If
+    /// that does not come to an end, a list is a little longer than its sections need.
     fn fit(&self, medium: &Medium, rooms: &mut [Room]) -> Result<()> {
         for attempt in 0..ATTEMPTS {
             let mut fits = true;
@@ -256,10 +256,10 @@ impl FileSpace {
     /// The largest of sorted sections, as many as the file can name.
     ///
     /// - The sum of their sizes is a length of the file.
-    /// - In small pages, the list of metadata sections fits well into the largest of them. Where
-    ///   libhdf5 finds no such place for it, it takes a page; that makes the list of pages longer,
-    ///   whose new place makes the list of metadata sections longer, and so forth: closing such a
-    ///   file does not always come to an end.
+    /// - In small pages, the list of metadata sections fits well into the largest of them. If
+    ///   libhdf5 finds no place for that list, it takes a page; the list of pages grows and needs a
+    ///   new place, the list of metadata sections grows in turn, and closing the file may never
+    ///   end.
     fn listable(&self, mut sections: Vec<Section>, place: usize, sizes: Sizes) -> Vec<Section> {
         let most = u64::MAX >> (64 - 8 * u32::from(sizes.length.clamp(1, 8)));
         let mut left = most;
@@ -357,7 +357,7 @@ fn check(info: &FileSpaceInfo) -> Result<()> {
     Ok(())
 }
 
-/// Free space of a new file comes from here: what is wrong with it is not in the file.
+/// Maps an error of free space in a new file to one of this program: the file cannot be at fault.
 fn own(begun: Result<()>) -> Result<()> {
     begun.map_err(|error| Error::Internal(format!("the free space of a new file: {error}")))
 }

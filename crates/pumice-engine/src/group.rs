@@ -4,8 +4,8 @@
 //! (`dense.rs`); at how many they move is the group's choice. Old-style groups keep them in a symbol
 //! table (`group/old.rs`); one that gets a link that symbol tables cannot have becomes new-style.
 //!
-//! Every function here that changes a group holds changes to the file for its duration, so that a
-//! commit sees all of it or nothing.
+//! Every function here that changes a group holds a shared lock on changes, so that a commit sees
+//! all of the change or nothing.
 
 mod old;
 mod path;
@@ -31,10 +31,10 @@ const PHASE_CHANGE: (u16, u16) = (8, 6);
 /// Where the links of an open group are.
 #[derive(Default)]
 pub(crate) enum Links {
-    /// Nobody has asked yet.
+    /// The links have not been read yet.
     #[default]
     Unread,
-    /// In messages: these, in order of their names.
+    /// Links in messages, in order of their names.
     Compact(Arc<Vec<Link>>),
     /// In a fractal heap.
     Dense(Box<Dense>),
@@ -42,18 +42,18 @@ pub(crate) enum Links {
     Old(Box<OldGroup>),
 }
 
-/// What a new group is to be like.
+/// The properties of a new group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupSpec {
-    /// Whether links carry the order of their creation.
+    /// Whether links store their creation order.
     pub track_order: bool,
-    /// Whether links in dense storage can be found by it.
+    /// Whether dense storage has an index by creation order.
     pub index_order: bool,
     /// How many links are stored in messages at most, and how many in dense storage at least.
     pub phase_change: Option<(u16, u16)>,
     /// How many links there will be, and how long their names.
     pub estimates: Option<(u16, u16)>,
-    /// Whether attributes carry the order of their creation.
+    /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
     /// How many attributes are stored in messages at most, and how many in dense storage at least.
     pub attribute_phase_change: Option<(u16, u16)>,
@@ -75,8 +75,8 @@ pub fn new_messages(spec: &GroupSpec, sizes: Sizes) -> Vec<RawMessage> {
     ]
 }
 
-/// Makes a group; something must link to it. It is old-style in files of the older format, unless it
-/// is to be more than those can be.
+/// Creates a group; the caller links it. In files of the older format the group has a symbol table,
+/// unless its properties need the newer form.
 pub fn create(file: &File, spec: &GroupSpec) -> Result<Arc<Object>> {
     file.medium().require_writable()?;
     if !file.makes_old_groups() || *spec != GroupSpec::default() {
@@ -92,8 +92,8 @@ pub fn create(file: &File, spec: &GroupSpec) -> Result<Arc<Object>> {
     Ok(object)
 }
 
-/// The message of a group whose symbol table is still to be made. libhdf5, too, makes it behind the
-/// header.
+/// The message of a group whose symbol table is still to be made. libhdf5, too, makes the table
+/// behind the header.
 pub(crate) fn no_symbol_table(medium: &Medium) -> RawMessage {
     let mut body = Vec::new();
     let nowhere = SymbolTable { btree_address: UNDEFINED, heap_address: UNDEFINED };
@@ -101,7 +101,7 @@ pub(crate) fn no_symbol_table(medium: &Medium) -> RawMessage {
     RawMessage::new(kind::SYMBOL_TABLE, 0, body)
 }
 
-/// Makes the symbol table of a new group, whose header has a message for it.
+/// Creates the symbol table of a new group whose header has the message for it.
 pub(crate) fn add_symbol_table(
     group: &Object,
     medium: &Medium,
@@ -234,7 +234,7 @@ impl Links {
         }
     }
 
-    /// Stages what changed.
+    /// Stages changed blocks.
     pub(crate) fn commit(&mut self, medium: &Medium) -> Result<()> {
         match self {
             Self::Unread | Self::Compact(_) => Ok(()),
@@ -243,7 +243,8 @@ impl Links {
         }
     }
 
-    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    /// Stages blocks that keep their address. Returns about how many bytes of memory wait for a
+    /// commit.
     pub(crate) fn spill(&mut self, medium: &Medium) -> Result<usize> {
         match self {
             Self::Unread | Self::Compact(_) => Ok(0),
@@ -252,7 +253,7 @@ impl Links {
         }
     }
 
-    /// Forgets what can be read again.
+    /// Drops blocks that can be read again.
     pub(crate) fn trim(&mut self) {
         match self {
             Self::Unread | Self::Compact(_) => {}
@@ -273,7 +274,7 @@ pub fn insert(file: &File, group: &Object, link: Link) -> Result<()> {
     insert_during(file, group, link)
 }
 
-/// Adds a hard link to an object, which must be in the same file. Its count of links is the caller's.
+/// Adds a hard link to an object of the same file. The caller changes its link count.
 pub fn insert_object(file: &File, group: &Object, name: &str, object: &Object) -> Result<()> {
     object.require_in(file)?;
     insert(file, group, Link::new(name, LinkTarget::Hard { address: object.address() }))
@@ -285,7 +286,7 @@ pub fn remove(file: &File, group: &Object, name: &str) -> Result<Link> {
     remove_during(file, group, name)
 }
 
-/// Gives a link another name, another group, or both. What it leads to stays.
+/// Renames or moves a link, or both. The object stays.
 pub fn rename(
     file: &File,
     (from, name): (&Object, &str),
@@ -372,7 +373,7 @@ fn make_dense(file: &File, group: &Object, storage: &mut Links, info: &mut LinkI
     Ok(())
 }
 
-/// New dense storage with these links. Their group must be told where it is.
+/// Makes new dense storage that holds these links. The caller stores its address in the group.
 fn filled(file: &File, links: &[Link], info: &mut LinkInfo) -> Result<Dense> {
     let mut dense = Dense::create(file, Kind::Links, info.order_index_address.is_some())?;
     for link in links {
@@ -392,7 +393,7 @@ fn note(file: &File, dense: &mut Dense, info: &mut LinkInfo) -> Result<()> {
     Ok(())
 }
 
-/// Moves links out of dense storage that cannot be changed as it is.
+/// Moves links out of dense storage that cannot be changed in place.
 fn renew(file: &File, dense: &mut Box<Dense>, info: &mut LinkInfo) -> Result<()> {
     if dense.is_changeable() {
         return Ok(());

@@ -29,19 +29,19 @@ const MAX_SECTIONS: u64 = 1 << 24;
 pub struct ObjectSpace {
     /// The object header, all blocks.
     pub header: u64,
-    /// What no message uses of it.
+    /// Bytes that no message uses.
     pub header_unused: u64,
-    /// What finds the members of a group or the chunks of a dataset.
+    /// The index of a group's members or of a dataset's chunks.
     pub index: u64,
     /// Names or links of a group, names of a dataset's external files.
     pub heap: u64,
-    /// What finds densely stored attributes.
+    /// The indexes of densely stored attributes.
     pub attribute_index: u64,
     /// Densely stored attributes.
     pub attribute_heap: u64,
 }
 
-/// Bytes of what belongs to the file as a whole.
+/// Bytes of structures that belong to the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpace {
     /// The superblock.
@@ -50,20 +50,19 @@ pub struct FileSpace {
     pub extension: u64,
     /// The table of shared messages.
     pub shared_table: u64,
-    /// What finds shared messages.
+    /// The indexes of shared messages.
     pub shared_index: u64,
     /// Shared messages.
     pub shared_heap: u64,
     /// The managers of free space, if they are in the file.
     pub free_managers: u64,
-    /// The lengths of the pieces of free space that these know.
+    /// The lengths of the free sections in the free-space managers.
     pub free: Vec<u64>,
     /// Bytes of the file, its user block not counted.
     pub length: u64,
 }
 
-/// Measures a group, a dataset or a committed datatype. The chunk index of a dataset is not part of
-/// the answer.
+/// Measures a group, a dataset or a committed datatype, without the chunk index of a dataset.
 pub fn object(file: &File, object: &Object) -> Result<ObjectSpace> {
     let medium = file.medium();
     let (header, header_unused) = object.space();
@@ -92,7 +91,7 @@ pub fn object(file: &File, object: &Object) -> Result<ObjectSpace> {
     Ok(space)
 }
 
-/// Measures what belongs to no object.
+/// Measures the structures that belong to no object.
 pub fn file(file: &File) -> Result<FileSpace> {
     let medium = file.medium();
     let superblock = file.superblock();

@@ -1,11 +1,11 @@
-//! Files that are one HDF5 file together: families (pieces of one size), split files (metadata and
-//! raw data) and multi files (one file for each kind of data): what they have in common, and families; the
-//! others are in `members/multi.rs`.
+//! HDF5 files that consist of several files: families (pieces of one size), split files (metadata
+//! and raw data) and multi files (one file for each kind of data). This module has what they share,
+//! and families; `members/multi.rs` has the others.
 //!
 //! They are opened by libhdf5's name for the whole: a family by a pattern such as `run%05d.h5`, a
-//! split file `run` by the name that `run-m.h5` and `run-r.h5` have in common (or `run.meta` and
-//! `run.raw`), a multi file `run` as `run-s.h5` and its companions. What the file itself says of its
-//! members wins over these names.
+//! split file `run` by the common part of `run-m.h5` and `run-r.h5` (or `run.meta` and `run.raw`),
+//! a multi file `run` by that of `run-s.h5` and its companions. The file's own driver information
+//! takes precedence over these names.
 
 pub(crate) mod multi;
 
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// Digits of a family's numbers that make sense.
 const MAX_WIDTH: usize = 100;
 
-/// Of what a store is made.
+/// The kind of a file that consists of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form<'p> {
     /// One file, at a path if it is known.
@@ -57,7 +57,7 @@ pub(crate) struct Writable {
     pub(crate) form: Form<'static>,
 }
 
-/// What gives up the locks of an open file.
+/// Gives up the locks of an open file.
 pub(crate) type Unlock = Box<dyn Fn() + Send + Sync>;
 
 impl Several {
@@ -70,7 +70,7 @@ impl Several {
         Some(Self::Multi { whole: path.into(), multi: multi::find(path)? })
     }
 
-    /// What is to be made, if it is to consist of several: all by itself if it is to be `new`.
+    /// The kind of file to create or open; `new` takes it from the options.
     pub(crate) fn made(
         path: &Path,
         new: bool,
@@ -132,8 +132,8 @@ impl Several {
         }
     }
 
-    /// All files for editing; the first one is open and locked. The others are made, or replaced, if
-    /// there are options for a new file.
+    /// Opens all members for editing, the first one locked. With options for a new file, the others
+    /// are created or replaced.
     pub(crate) fn writable(
         self,
         first: Arc<FileStore>,
@@ -167,7 +167,7 @@ impl Several {
     }
 }
 
-/// All files of a family for editing. For members of so many bytes if the family is to be made anew.
+/// Opens all members of a family for editing; a new family has members of `size` bytes.
 fn writable_family(
     pattern: Pattern,
     first: Arc<FileStore>,
@@ -206,7 +206,7 @@ fn family(
     Ok(Arc::new(opened.map_err(failed)?))
 }
 
-/// Bytes of a family's members: what the file says, or how long the first one is.
+/// The size of a family's members: from the file, or the length of the first one.
 fn member_size(members: &[PathBuf]) -> Result<u64> {
     Ok(stored_size(members)?.unwrap_or(first_length(members)))
 }
@@ -248,7 +248,7 @@ fn family_store(members: &[PathBuf], size: u64) -> Arc<JoinedStore> {
     Arc::new(JoinedStore::new(members.iter().enumerate().map(part).collect(), Gaps::Errors))
 }
 
-/// What the file in this store says of the files that it consists of.
+/// The driver information of the file in this store.
 fn driver(store: Arc<dyn Store>) -> Result<Option<DriverInfo>> {
     let (base, total, superblock) = find_superblock(&*store)?;
     let medium = Medium::new(store, base, total, superblock.sizes, false);
@@ -259,11 +259,11 @@ fn wrong_driver(named: &str, found: &str) -> Error {
     Error::Invalid(format!("named as {named}, but it is part of {found}"))
 }
 
-/// What is known of the files that a file consists of, and where an older superblock has it.
+/// The driver information, and the place of its block in an older file.
 type Driver = (Option<DriverInfo>, Option<(u64, u64)>);
 
-/// Says in a new file of which files it consists, if it is not one; an extension of the superblock gets
-/// this header.
+/// Stores the driver information in a new file that consists of several. An extension of the
+/// superblock gets this header.
 pub(crate) fn begin(
     medium: &Arc<Medium>,
     superblock: &mut Superblock,
@@ -289,7 +289,7 @@ pub(crate) fn begin(
     Ok((Some(driver), None))
 }
 
-/// Fails if what a file's driver stored says that the file is only a part, and tells what to open.
+/// Fails if the driver information says that the file is one of several, and names what to open.
 pub(crate) fn refuse(driver: &DriverInfo, path: Option<&Path>) -> Result<()> {
     let name = path.and_then(Path::to_str).unwrap_or_default();
     let (what, whole) = match driver {
@@ -355,7 +355,7 @@ impl Pattern {
         Some(Self { before: before.into(), zeros, width, after: after.into() })
     }
 
-    /// The files of such names that are there, from the first on.
+    /// The existing files with such names, from the first on.
     fn members(&self) -> Vec<PathBuf> {
         let names = (0..).map(|number| PathBuf::from(self.name(number)));
         names.take_while(|name| name.is_file()).collect()

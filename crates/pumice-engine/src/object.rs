@@ -5,7 +5,8 @@
 //! Blocks that other writers spread a header over are read in order and merged into that one when
 //! the header is changed. A block of which much is unused gives that back.
 //!
-//! Invariant: `header.messages` holds no continuation messages; `blocks` has what they named.
+//! Invariant: `header.messages` has no continuation messages; `blocks` has the blocks that they
+//! named.
 
 mod unknown;
 
@@ -28,8 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Room for messages that come later, when a header is created.
 const SPARE: usize = 128;
-/// The most bytes of a block that stay unused. More than [`ObjectHeader::max_spare`] cannot, and what libhdf5 adds
-/// to it when it removes a message beside it must fit, too.
+/// The most unused bytes of a block. [`ObjectHeader::max_spare`] is the format's limit; the
+/// difference is for bytes that libhdf5 adds when it removes a message.
 const MAX_UNUSED: usize = 32 << 10;
 /// The most room for later messages, however many there are.
 const MAX_ROOM: usize = 8 << 10;
@@ -37,9 +38,9 @@ const MAX_ROOM: usize = 8 << 10;
 const MAX_HEADER: u64 = 256 << 20;
 /// The most bytes that one message may have, in headers of either version.
 pub(crate) const MAX_MESSAGE: usize = 0xFFF8;
-/// About what one change adds to memory: a message, or a node of where messages are found.
+/// About the memory that one change adds: a message, or a node of an index of messages.
 const BLOCK: usize = 512;
-/// What is read before the length of a header is known.
+/// Bytes that are read before the length of a header is known.
 const GUESS: usize = 512;
 
 /// A group, a dataset or a committed datatype.
@@ -51,7 +52,7 @@ pub struct Object {
     state: Mutex<State>,
     links: Mutex<Links>,
     attributes: Mutex<Option<Box<Dense>>>,
-    /// Whether its blocks have been written as they stay while other programs read them.
+    /// Whether its blocks were written in the form that they keep while other programs read them.
     settled: AtomicBool,
 }
 
@@ -92,8 +93,8 @@ impl Object {
         Self::create_sized(medium, header, SPARE)
     }
 
-    /// The same, whose header has room for `spare` bytes of further messages, unless these are so long
-    /// that they have a block of their own, and at least for one that says where it goes on.
+    /// Creates an object whose header has room for `spare` bytes of further messages, at least for
+    /// a continuation message. Very long messages get a block of their own.
     pub(crate) fn create_sized(
         medium: &Arc<Medium>,
         mut header: ObjectHeader,
@@ -137,7 +138,7 @@ impl Object {
         Ok(())
     }
 
-    /// Takes the messages of an object that was just read at the same address.
+    /// Takes the messages of the same object, read again.
     pub(crate) fn follow(&self, now: &Self) {
         let (mut links, mut attributes) = (self.links(), self.dense_attributes());
         (*links, *attributes) = Default::default();
@@ -151,12 +152,12 @@ impl Object {
         Self { medium: medium.clone(), address, state, links, attributes, settled }
     }
 
-    /// Where the header begins: what links to the object name.
+    /// The address of the header, which links name.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Fails unless the object is in this file: its address means nothing in another.
+    /// Fails unless the object is in this file; its address means nothing in another.
     pub(crate) fn require_in(&self, file: &File) -> Result<()> {
         if Arc::ptr_eq(&self.medium, file.medium()) {
             return Ok(());
@@ -169,8 +170,7 @@ impl Object {
         self.state().header.version
     }
 
-    /// Whether messages carry the order of their creation, and whether dense attributes are to be
-    /// found by it.
+    /// Whether messages store their creation order, and whether dense attributes are indexed by it.
     pub fn attribute_order(&self) -> (bool, bool) {
         let state = self.state();
         (state.header.track_attribute_order, state.header.index_attribute_order)
@@ -366,7 +366,7 @@ impl Object {
         self.state().freed
     }
 
-    /// Whether it has changes that no commit has seen.
+    /// Whether it has changes that are not staged.
     pub fn is_dirty(&self) -> bool {
         self.state().dirty
     }
@@ -383,9 +383,9 @@ impl Object {
         self.stage_header()
     }
 
-    /// The same before a commit. What would leave a hole in the file if it grew on waits, and the object
-    /// stays as one that has changed: gives about how many bytes of memory that takes. Of an object that
-    /// is `held`, this is true of a header that needs another block.
+    /// Stages the object before a commit. Blocks that would leave a hole when they grow again wait,
+    /// and the object stays dirty; returns about how many bytes of memory that takes. Of a `held`
+    /// object, a header that needs another block waits.
     pub(crate) fn spill(&self, held: bool) -> Result<usize> {
         if !self.is_dirty() {
             return Ok(0);
@@ -402,7 +402,7 @@ impl Object {
         Ok(waiting + size_of::<Self>() + state.header.messages_length(&state.header.messages))
     }
 
-    /// Whether the header, as it is now, fits where it is, or may get its second block.
+    /// Whether the header fits its blocks, or may get its second block now.
     fn keeps_its_blocks(&self, held: bool) -> Result<bool> {
         let state = self.state();
         let first = split(&state.header, state.capacity, self.medium.sizes())?;
@@ -413,7 +413,7 @@ impl Object {
             || (state.blocks.is_empty() && !held))
     }
 
-    /// Moves what a commit has put behind space that it made free. Says whether there is any.
+    /// Moves blocks that a commit placed behind the space that it freed. Returns whether any were.
     pub(crate) fn move_down(&self) -> Result<bool> {
         match &mut *self.links() {
             Links::Old(old) => old.move_down(&self.medium),
@@ -451,7 +451,7 @@ impl Object {
         Ok(())
     }
 
-    /// Gives back what of the first block would be unused, if that is much.
+    /// Gives back the unused end of the first block, if it is large.
     fn shorten(&self, state: &mut State, used: usize) {
         let unused = state.capacity.saturating_sub(used);
         if unused <= MAX_UNUSED {
@@ -463,7 +463,7 @@ impl Object {
         self.medium.free(self.address + state.header.length, cut as u64);
     }
 
-    /// Forgets what of its links and attributes can be read again.
+    /// Drops links and attributes that can be read again.
     pub(crate) fn trim(&self) {
         self.links().trim();
         if let Some(dense) = &mut *self.dense_attributes() {
@@ -495,7 +495,7 @@ impl Object {
         Ok((block, count))
     }
 
-    /// Bytes of all blocks of the header, and how many of them no message uses.
+    /// Bytes of all blocks of the header, and how many of them are unused.
     pub fn space(&self) -> (u64, u64) {
         let state = self.state();
         let blocks = state.blocks.iter();
@@ -573,7 +573,7 @@ pub(crate) fn check_length(kind: u16, body: &[u8]) -> Result<()> {
     )))
 }
 
-/// Room for later messages in a block whose messages take `used` bytes.
+/// Room for later messages, for a block whose messages take `used` bytes.
 fn room(used: usize) -> usize {
     (used / 8).min(MAX_ROOM) + SPARE
 }

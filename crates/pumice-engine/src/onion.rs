@@ -12,7 +12,8 @@
 //!           comment, checksum
 //! ```
 //!
-//! A page that no entry names is the original's; behind that, it is zeros. Checksums are not verified.
+//! A page that no entry names is the original's; behind the original's end it is zeros. Checksums
+//! are not verified.
 
 use crate::{Error, Result};
 use pumice_bytes::{DecodeError, Reader};
@@ -83,7 +84,7 @@ fn length_of(store: &FileStore) -> Result<u64> {
     store.len().map_err(|source| Error::Io { action: "measure a file".into(), source })
 }
 
-/// Bytes of a store, if it has so many.
+/// `length` bytes of a store, or an error if it is shorter.
 fn bytes(store: &FileStore, what: &'static str, address: u64, size: u64) -> Result<Vec<u8>> {
     let room = length_of(store)?.saturating_sub(address);
     if size > room {

@@ -1,15 +1,15 @@
 //! Files opened by path: each is open once in a process, and locked against other programs.
 //!
-//! Two openings of one file that did not know of each other would each have their own idea of its
-//! metadata. So the second opening shares what the first has open, whatever path led to it, as
-//! libhdf5 does. It is refused where sharing would not be what was asked for: a file open for
-//! reading cannot be changed, one that is open cannot be created anew.
+//! Two independent openings of one file would have two states of its metadata. So the second
+//! opening shares the first, whatever path led to it, as in libhdf5. It is refused if sharing is
+//! not what was asked for: a file open for reading cannot be changed, and an open file cannot be
+//! created anew.
 //!
-//! A file is closed by the last one who lets go of it: from then on nobody can share it, and who opens it waits
-//! until it has left the list, which is the last thing that it does.
+//! The last user closes the file. From then on nobody can share it; a caller who opens it waits
+//! until it has left the list, which is the last step of closing.
 //!
-//! What a process had open when it forked is not open in the child: the child opens files for itself, and does not give
-//! up locks of its parent.
+//! A child of a fork does not share the files of its parent: it opens files for itself and keeps
+//! the parent's locks.
 //!
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long is waited for a state of a file that others are changing.
+/// The longest wait for a stable state of a file that others are changing.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a file is to be opened.
@@ -144,7 +144,7 @@ fn find(
     }
 }
 
-/// Opens or makes the file in a store that is locked, with the others that belong to it.
+/// Opens or creates the file in a locked store, with its other members.
 fn open_locked(
     store: &Arc<FileStore>,
     several: Option<Several>,
@@ -174,7 +174,8 @@ fn open_locked(
     Ok((file, unlock))
 }
 
-/// Opens a file for reading that others may be changing: as it is at one moment. Once more if it is another then.
+/// Opens a file for reading without a lock, as of one moment. Tries again if the file changed
+/// meanwhile.
 fn open_unlocked(
     store: &Arc<FileStore>,
     path: &Path,
@@ -198,7 +199,7 @@ fn open_unlocked(
     }
 }
 
-/// Makes a file in place of what a store has.
+/// Creates a file in place of a store's contents.
 fn create(store: Arc<dyn Store>, cache: Cache, options: &CreateOptions) -> Result<Arc<File>> {
     let failed = |source| Error::Io { action: "empty the file".into(), source };
     // Truncating a file, be it empty, makes some systems write it out when it is closed.
@@ -221,7 +222,7 @@ fn share(file: Arc<File>, opening: Opening) -> io::Result<Arc<File>> {
 type Identity = (u64, u64);
 type Files = HashMap<(u32, Identity), Weak<File>>;
 
-/// A file among those of this process.
+/// The identity of a file within this process.
 fn here(identity: Identity) -> (u32, Identity) {
     (std::process::id(), identity)
 }
@@ -260,13 +261,14 @@ impl Place {
         &self.path
     }
 
-    /// Whether no other file has come to be there. Where none is, the name was taken away, or is of several files.
+    /// Whether the path still names this file. Also true for deleted files and files of several
+    /// members.
     pub(crate) fn is_at_its_path(&self) -> bool {
         std::fs::metadata(&self.path)
             .map_or(true, |found| (found.dev(), found.ino()) == self.identity)
     }
 
-    /// Makes the lock one that others may share who read the file, but nobody who changes it.
+    /// Lets other programs share the lock for reading, not for writing.
     pub(crate) fn let_readers_in(&self) -> Result<()> {
         let failed = |source| Error::Io { action: "share the lock".into(), source };
         (self.readers)().map_err(failed)

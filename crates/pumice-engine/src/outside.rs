@@ -1,8 +1,8 @@
 //! Other files that a file names: of external links, of virtual datasets, with raw data.
 //!
-//! Where they are looked for is libhdf5's rule: an absolute path as it is; otherwise, or if nothing
-//! is there, in the folders of an environment variable (`${ORIGIN}` stands for the file's own), in
-//! the file's own folder, and then as the path says.
+//! libhdf5's rule says where to look: an absolute path as it is; otherwise, or if nothing is there,
+//! in the folders of an environment variable (`${ORIGIN}` stands for the file's own folder), in the
+//! file's own folder, and then relative to the current one.
 
 use crate::file::File;
 use crate::open_files::{Opening, open_path};
@@ -19,8 +19,9 @@ const DATA_FOLDER: &str = "HDF5_EXTFILE_PREFIX";
 
 const ORIGIN: &str = "${ORIGIN}";
 
-/// Opens the file that `file` calls `name`: for what `file` is open for, as libhdf5 does, with its settings.
-/// What cannot be changed is opened for reading. `NotFound` only if there is no such file.
+/// Opens the file that `file` calls `name`, for the same purpose and with the same settings as
+/// `file`, as libhdf5 does. A file that cannot be changed is opened for reading. `NotFound` means
+/// that there is no such file.
 pub(crate) fn open(file: &File, name: &str, variable: &str) -> Result<Arc<File>> {
     let mut failure = Error::NotFound(format!("no file \"{name}\""));
     for path in candidates(file, name, variable) {

@@ -1,7 +1,7 @@
-//! References in elements: what they say, with what the global heap has of them.
+//! References in elements: decoding them, with their parts in the global heap.
 //!
-//! Objects of the global heap that references use are never given back: libhdf5 copies such
-//! references within a file as they are, so that several may use one object and nothing counts them.
+//! Global heap objects of references are never given back: libhdf5 copies such references within a
+//! file as bytes, so several may share one object, and nothing counts them.
 
 use crate::file::File;
 use crate::{Error, Result, outside};
@@ -15,7 +15,7 @@ use pumice_space::{Selection, serial};
 use pumice_types::{self as types, Datatype, ReferenceKind};
 use std::sync::{Arc, Weak};
 
-/// The file whose objects a reference leads to.
+/// The file of the object that a reference names.
 #[derive(Clone, Debug)]
 pub struct Home(Weak<File>);
 
@@ -25,8 +25,8 @@ impl Home {
         Self(file.weak())
     }
 
-    /// Refuses a reference in another file, where the address means something else. A file that has been
-    /// closed meanwhile may be open again: nobody can tell.
+    /// Fails for a reference to an object of another file, where the address means something else.
+    /// A file that was closed and opened again counts as the same.
     pub fn check(&self, reference: &Reference, file: &File) -> Result<()> {
         let open = self.0.strong_count() > 0;
         if reference.file.is_some() || !open || std::ptr::eq(self.0.as_ptr(), file) {
@@ -36,7 +36,7 @@ impl Home {
     }
 }
 
-/// The references in `elements` of a reference type; `None` for those that lead nowhere.
+/// The references in elements of a reference type; `None` for null ones.
 pub fn references(
     file: &File,
     datatype: &Datatype,
@@ -119,8 +119,8 @@ pub fn elements(
     Ok(elements)
 }
 
-/// What a reference to selected elements of a dataset means. Every libhdf5 reads it, unless the
-/// dataset is too large for the older ones.
+/// A reference to selected elements of a dataset. Every libhdf5 reads its encoding, unless the
+/// dataset is too large for older ones.
 pub fn region(selection: &Selection, dims: &[u64]) -> Result<Target> {
     selection.check(dims)?;
     let encode = |version| -> Result<Vec<u8>> {

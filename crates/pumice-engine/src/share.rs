@@ -1,10 +1,9 @@
-//! Messages that several object headers have alike, kept once for all of them: libhdf5's shared object
-//! header messages.
+//! Shared object header messages: equal messages of several object headers, stored once.
 //!
-//! A file that is to share messages gets a table from the start, with an index for each kind of message
-//! that is asked for. [`messages`] goes through a complete file once: what at least two headers have alike
-//! goes to the index's heap, and the headers name it by its place there. An index is a list, never a
-//! B-tree; what does not fit into the longest list stays where it is.
+//! A file that shares messages gets a table at creation, with an index for each kind of message.
+//! [`messages`] goes through a complete file once: a message that two headers have goes to the
+//! index's heap, and the headers name it by its heap id. An index is a list, never a B-tree;
+//! messages that do not fit into the longest list stay in their headers.
 
 use crate::extension::Extension;
 use crate::file::File;
@@ -124,12 +123,12 @@ fn objects(file: &Arc<File>) -> Result<Vec<u64>> {
     Ok(found)
 }
 
-/// Bytes of a list with room for so many messages.
+/// Bytes of a list for so many messages.
 fn list_length(medium: &Medium, messages: usize) -> u64 {
     SharedMessageRecord::list_length(messages as u64, &Context::new(medium.sizes()))
 }
 
-/// A message by what it is.
+/// The kind and the body of a message.
 type Body = (u16, Vec<u8>);
 
 /// How messages are shared.
@@ -191,7 +190,7 @@ impl Sharing<'_> {
         Ok(indexes)
     }
 
-    /// Lets an object name what is in the heaps.
+    /// Replaces an object's messages that are in the heaps by references to them.
     fn replace(&self, object: &Object, indexes: &[Built]) -> Result<()> {
         let place = |raw: &RawMessage| {
             let built = &indexes[self.index_of(object, raw)?];

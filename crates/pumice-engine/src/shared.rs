@@ -1,5 +1,5 @@
-//! Messages that stand elsewhere than in the object header that uses them: in a committed datatype,
-//! or in a fractal heap for all objects of the file.
+//! Messages that are stored outside the object header that uses them: in a committed datatype, or
+//! in a fractal heap shared by all objects.
 
 use crate::file::File;
 use crate::{Error, Result};

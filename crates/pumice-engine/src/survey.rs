@@ -1,11 +1,11 @@
 //! Where everything in a file is: which bytes belong to which structure.
 //!
-//! A structure knows all its blocks when it gives them back, so that is what it is asked for, with a
-//! `Recorder` in the place of the file: nothing changes. On the way every block of indexes and heaps
-//! is read, and damage that no ordinary reading meets is found.
+//! A structure names all its blocks when it gives them back. So it is asked to do that, with a
+//! `Recorder` in place of the file: nothing changes. Every block of indexes and heaps is read on
+//! the way, which finds damage that ordinary reads do not meet.
 //!
-//! Collections of the global heap have no list anywhere: only those are known that elements and
-//! attributes led to since [`GlobalHeap::watch`](pumice_structures::global_heap::GlobalHeap::watch).
+//! Collections of the global heap are in no list. Only those are known that elements and attributes
+//! led to since [`GlobalHeap::watch`](pumice_structures::global_heap::GlobalHeap::watch).
 
 mod unused;
 
@@ -34,18 +34,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The type of B-trees of shared messages.
 const SHARED_MESSAGES: u8 = 7;
 
-/// A piece of a file and what it is for. Addresses count from the base address.
+/// A range of a file and its purpose. Addresses count from the base address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Where it begins.
     pub address: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// What is there.
+    /// The purpose of the range.
     pub kind: PlaceKind,
 }
 
-/// What a piece of a file is for.
+/// The purpose of a range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PlaceKind {
@@ -67,18 +67,18 @@ pub enum PlaceKind {
     ExternalNames,
     /// A collection of the global heap.
     GlobalHeap,
-    /// Messages that objects share, and what finds them.
+    /// Shared object header messages and their indexes.
     SharedMessages,
     /// A manager of free space.
     FreeSpaceManager,
     /// Free space that a manager lists.
     FreeSpace,
-    /// What a metadata cache left for the next opening.
+    /// A metadata cache image.
     CacheImage,
 }
 
 impl PlaceKind {
-    /// Whether elements are there, or chunks of them.
+    /// Whether the range holds elements or chunks.
     pub fn is_data(self) -> bool {
         matches!(self, Self::Chunk | Self::Elements | Self::GlobalHeap)
     }
@@ -267,7 +267,7 @@ pub fn global_heap(file: &File) -> Vec<Place> {
     collections.map(|(address, length)| Place { address, length, kind }).collect()
 }
 
-/// What the extension of the superblock leads to.
+/// The structures that the superblock extension names.
 fn of_extension(file: &File, extension: &Object, places: &mut Vec<Place>) -> Result<()> {
     let medium = file.medium();
     if let Some(raw) = extension.message(kind::CACHE_IMAGE) {

@@ -1,4 +1,4 @@
-//! Which releases of libhdf5 can read what is written, and what a new file is to be like.
+//! Releases of libhdf5: which of them can read a structure, and the format of a new file.
 
 use crate::dataset::VirtualView;
 use crate::group::GroupSpec;
@@ -19,7 +19,7 @@ use pumice_medium::journal::Durability;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LibraryVersion {
-    /// The oldest form that can express what is stored: superblock 0, headers of version 1, symbol
+    /// The oldest form that can express what is stored: superblock 0, version 1 headers, symbol
     /// tables, version 1 B-trees.
     Earliest,
     /// 1.8: superblock 2, headers of version 2, links in messages and heaps.
@@ -33,8 +33,8 @@ pub enum LibraryVersion {
     V114,
     /// 2.0.
     V200,
-    /// The draft of 2.3, whose bound libhdf5 calls `H5F_LIBVER_V300`: filters keep what was asked of them in words.
-    /// No release reads that yet, so that only who asks for it gets it.
+    /// The draft of 2.3, libhdf5's `H5F_LIBVER_V300`: filters store their text configuration. No
+    /// release reads that yet, so it must be asked for.
     V300,
 }
 
@@ -80,7 +80,7 @@ impl LibraryVersion {
         }
     }
 
-    /// What a file with a superblock of this version was made for.
+    /// The release that a superblock of this version was written for.
     pub(crate) fn of_superblock(version: u8) -> Self {
         match version {
             0 | 1 => Self::Earliest,
@@ -91,7 +91,7 @@ impl LibraryVersion {
 }
 
 impl CreateOptions {
-    /// Refuses what no new file can be like, as far as they alone tell.
+    /// Fails for options that no new file can have, as far as they tell without a store.
     pub(crate) fn check(&self) -> Result<()> {
         let user_block = self.user_block;
         if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
@@ -130,17 +130,18 @@ impl CreateOptions {
 /// Ranks that nodes of B-trees can have: libhdf5 counts their entries in 16 bits.
 const RANKS: std::ops::RangeInclusive<u16> = 1..=32_767;
 
-/// What a new file is to be like.
+/// The options of a new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// The oldest release that is to read new objects. For a file that is there, what its superblock
-    /// was made for, unless set.
+    /// The oldest release that is to read new objects. In an existing file, unless set, the one of
+    /// its superblock.
     pub library_version: Option<LibraryVersion>,
-    /// The newest release whose forms new objects may have, if not the newest known, drafts included.
+    /// The newest release whose forms new objects may have. Unless set, the newest known one,
+    /// drafts included.
     pub newest_version: Option<LibraryVersion>,
     /// Bytes before the superblock that are the user's: 0, or a power of two from 512 on.
     pub user_block: u64,
-    /// What the root group is like.
+    /// The properties of the root group.
     pub root: GroupSpec,
     /// How room is found.
     pub space: SpaceOptions,
@@ -148,18 +149,18 @@ pub struct CreateOptions {
     pub member_size: Option<u64>,
     /// Of which files by kind of data the file is to consist, if not of one.
     pub by_kind: Option<ByKind>,
-    /// What commits survive; also for a file that is there.
+    /// What commits survive; also for an existing file.
     pub durability: Durability,
-    /// What the chunk cache is told about each dataset that is opened; also for a file that is there.
+    /// The cache options of each dataset that is opened; also for an existing file.
     pub chunk_cache: Option<DatasetOptions>,
     /// How much memory changed metadata may take, if not as much as usual.
     pub metadata_limit: Option<usize>,
-    /// Whether the file is marked as open for writing from opening to closing it.
+    /// Whether the file is marked as open for writing from opening to closing.
     pub mark_open: bool,
-    /// Whether a file that is marked so is edited all the same.
+    /// Whether a file with that mark is edited all the same.
     pub ignore_mark: bool,
-    /// Whether there may be one writer and many readers: a file that is read may be written meanwhile, one that is
-    /// edited may be read.
+    /// Whether there is one writer and many readers: a file that is read may be written elsewhere,
+    /// one that is edited may be read.
     pub swmr: bool,
     /// Where larger ranges of a file begin; also for a file that is there.
     pub alignment: Option<Alignment>,
@@ -177,11 +178,11 @@ pub struct CreateOptions {
     pub chunk_rank: Option<u16>,
 }
 
-/// What libhdf5 puts aside at a time, for metadata and for raw data.
+/// Bytes that libhdf5 sets aside at a time, for metadata and for raw data.
 const USUAL_BLOCK: u64 = 2048;
 
 impl CreateOptions {
-    /// What of them concerns other files that are opened because this one names them.
+    /// The options that apply to other files which this one names.
     pub(crate) fn for_others(&self) -> Self {
         Self {
             library_version: self.library_version,
@@ -199,8 +200,8 @@ impl CreateOptions {
 
     /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
     ///
-    /// Old files are laid out as libhdf5 does it. For others it is not done unasked: they would only
-    /// become larger.
+    /// Files of the older format are laid out as libhdf5 does it. For others this must be asked
+    /// for: it would only make them larger.
     pub(crate) fn blocks(&self) -> Option<(u64, u64)> {
         let managed = matches!(
             self.space.strategy,
@@ -216,9 +217,9 @@ impl CreateOptions {
 /// How room is found in a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceOptions {
-    /// By what.
+    /// The strategy.
     pub strategy: FileSpaceStrategy,
-    /// Whether free space is remembered when the file is closed.
+    /// Whether free space is stored when the file is closed.
     pub persist: bool,
     /// The smallest free section that is remembered.
     pub threshold: u64,

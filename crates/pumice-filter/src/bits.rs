@@ -15,7 +15,7 @@ impl<'a> BitWriter<'a> {
         Self { out, pending: 0, count: 0 }
     }
 
-    /// Makes room for so many bytes more, or fails: without it, bytes that there is no memory for end the program.
+    /// Makes room for `more` bytes, or fails; a plain allocation would end the program.
     pub(crate) fn reserve(
         &mut self,
         filter: &'static str,
@@ -82,7 +82,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0, loaded: 0, count: 0 }
     }
 
-    /// The next `bits` bits, at most 64; nothing if there are not as many.
+    /// The next `bits` bits, at most 64; `None` if there are fewer.
     #[inline]
     pub(crate) fn take(&mut self, bits: u32) -> Option<u64> {
         if bits > 32 {
@@ -104,8 +104,8 @@ impl<'a> BitReader<'a> {
         Some(self.loaded >> self.count & ((1 << bits) - 1))
     }
 
-    /// How many zeros stand before the next one, which is taken, too. Nothing if there is none, or
-    /// if there are more than `most`.
+    /// The number of zeros before the next one, which is taken, too. `None` if there is no one, or
+    /// if there are more than `most` zeros.
     #[inline]
     pub(crate) fn take_unary(&mut self, most: u64) -> Option<u64> {
         let mut zeros = 0;
@@ -129,7 +129,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Loads bytes until 56 bits or more are there, or nothing is left.
+    /// Loads bytes until there are 56 bits or more, or the input ends.
     #[inline]
     fn load(&mut self) {
         if let Some(four) = self.bytes.get(self.at..self.at + 4)

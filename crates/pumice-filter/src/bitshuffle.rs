@@ -83,7 +83,7 @@ impl Filter for Bitshuffle {
         Ok(all)
     }
 
-    /// Rows of bits that are not compressed are as long as the input.
+    /// Uncompressed rows of bits are as long as the input.
     fn decoded_bound(&self, len: usize) -> usize {
         // As the better of the codecs.
         Zstandard.decoded_bound(len)
@@ -278,7 +278,7 @@ impl Settings {
     }
 }
 
-/// A buffer that a block of so many bytes is turned in, which then asks for no more memory.
+/// A buffer for one block, which needs no more memory later.
 pub(crate) fn spare_for(bytes: usize) -> Result<Vec<u8>, FilterError> {
     let mut spare = scratch::take(bytes);
     let more = bytes.saturating_sub(spare.len());
@@ -286,7 +286,7 @@ pub(crate) fn spare_for(bytes: usize) -> Result<Vec<u8>, FilterError> {
     Ok(spare)
 }
 
-/// Elements of a block if nobody says how many: the plugin's own rule, which is part of the format.
+/// The default number of elements of a block: the plugin's own rule, which is part of the format.
 fn default_block(element: usize) -> usize {
     (TARGET_BLOCK_BYTES / element / MULTIPLE * MULTIPLE).max(LEAST_BLOCK)
 }

@@ -1,9 +1,10 @@
 //! The Blosc2 filter (id 32026): frames of chunks of blocks, as PyTables, pandas and hdf5plugin write them.
 //!
-//! What is stored for a chunk of a dataset is one of Blosc2's contiguous frames ([`frame`]): a header, chunks of
-//! Blosc2's own ([`chunk`]), an index of them, a trailer. With a metalayer "b2nd" (before: "caterva"), the elements are
-//! an array that is divided twice, into chunks and those into blocks ([`array`]): that is how chunks of two and more
-//! axes are stored. Everything else is one chunk after another.
+//! A chunk of a dataset is stored as one of Blosc2's contiguous frames ([`frame`]): a header,
+//! chunks of Blosc2's own ([`chunk`]), an index of them, a trailer. With a metalayer "b2nd"
+//! (formerly "caterva"), the elements are an array that is divided twice, into chunks and those
+//! into blocks ([`array`]); chunks of two and more axes are stored so. Other elements are one chunk
+//! after another.
 //!
 //! Frames are read, with the codecs BloscLZ, LZ4, zlib and Zstandard, and the filters that Blosc2 has built in. They are
 //! written by a plugin alone (feature `plugins`).
@@ -89,7 +90,7 @@ fn corrupt(
     FilterError::corrupt(NAME, expected, found)
 }
 
-/// What valid bytes may have and nobody needs in HDF5 files: how it can be read all the same.
+/// The error for a feature that HDF5 files do not need, with the way to read it all the same.
 fn unknown(what: impl std::fmt::Display) -> FilterError {
     let found = format!(
         "{what}: rewrite the dataset where Blosc2's library is installed, for example with hdf5plugin and \

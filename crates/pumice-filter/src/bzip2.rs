@@ -101,7 +101,7 @@ fn ask_for_tables() -> Result<(), FilterError> {
     there.then_some(()).ok_or(FilterError::Memory { filter: NAME, bytes: TABLES })
 }
 
-/// What it says when a buffer that has so many bytes cannot grow: reading to the end makes it twice as large.
+/// The error when a buffer of this length cannot grow; decoding doubles it.
 fn no_memory(out: &[u8]) -> FilterError {
     FilterError::Memory { filter: NAME, bytes: out.len().saturating_mul(2) }
 }

@@ -109,7 +109,7 @@ fn level(parameters: &[u32]) -> Result<usize, FilterError> {
     }
 }
 
-/// What a damaged stream looks like, for the error.
+/// The beginning of a damaged stream, for the error.
 fn summary(input: &[u8]) -> String {
     let start = &input[..input.len().min(4)];
     format!("{} byte(s) beginning with {start:02x?}", input.len())

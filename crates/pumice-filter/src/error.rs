@@ -1,4 +1,4 @@
-//! What can go wrong between bytes and bytes.
+//! The error of filters.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum FilterError {
     Parameters {
         /// The filter.
         filter: &'static str,
-        /// What would make sense.
+        /// The values that make sense.
         expected: &'static str,
         /// What was given.
         found: String,
@@ -43,9 +43,9 @@ pub enum FilterError {
     Corrupt {
         /// The filter.
         filter: &'static str,
-        /// What valid bytes have.
+        /// The bytes of valid data.
         expected: Cow<'static, str>,
-        /// What these have.
+        /// The bytes of this data.
         found: String,
     },
     /// Decoding would give more bytes than the chunk can have.
@@ -55,10 +55,10 @@ pub enum FilterError {
         filter: &'static str,
         /// The most that was acceptable.
         limit: usize,
-        /// What the bytes announce or contain.
+        /// The announcement or content of the bytes.
         found: String,
     },
-    /// There is no memory for what a filter makes.
+    /// There is no memory for the output of a filter.
     #[error("filter {filter}: no memory for {bytes} byte(s)")]
     Memory {
         /// The filter.
@@ -109,7 +109,7 @@ impl FilterError {
 const IN_HDF5PLUGIN: [u16; 12] =
     [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028, 32033];
 
-/// What to do so that a plugin is found.
+/// Advice for finding a plugin.
 fn way_to_a_plugin(id: u16) -> String {
     let disabled = std::env::var_os("HDF5_PLUGIN_PRELOAD").is_some_and(|value| value == "::");
     let build = match (cfg!(feature = "plugins"), disabled) {

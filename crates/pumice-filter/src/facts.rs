@@ -1,4 +1,4 @@
-//! What a filter may want to know of the dataset it is going to serve.
+//! Facts about a dataset for its filters.
 
 use crate::FilterError;
 use pumice_types::Datatype;
@@ -24,7 +24,7 @@ pub struct DatasetFacts<'a> {
     pub datatype: &'a Datatype,
     /// The shape of a chunk.
     pub chunk: &'a [u64],
-    /// One element in the file's type that unwritten cells have; nothing if that is undefined.
+    /// The fill value as one element of the file's type; `None` if it is undefined.
     pub fill: Option<&'a [u8]>,
     /// Whether chunks hold only some of their cells, so that the number of elements varies.
     pub sparse: bool,
@@ -38,8 +38,8 @@ impl DatasetFacts<'_> {
         self.chunk.iter().copied().fold(1, u64::saturating_mul)
     }
 
-    /// Elements that the filter always gets, 0 if their number varies; nothing if a parameter cannot
-    /// hold it.
+    /// The number of elements that the filter always gets, 0 if it varies; `None` if a parameter
+    /// cannot hold it.
     pub(crate) fn count(&self) -> Option<u32> {
         if self.sparse { Some(0) } else { u32::try_from(self.cells()).ok() }
     }
@@ -56,7 +56,7 @@ impl DatasetFacts<'_> {
     }
 }
 
-/// Appends the number of elements, for a decoder whose parameters do not say it.
+/// Appends the number of elements, for a decoder whose parameters do not have it.
 pub(crate) fn put_count(out: &mut Vec<u8>, count: usize) {
     out.extend_from_slice(&(count as u64).to_le_bytes());
 }

@@ -4,9 +4,9 @@ use crate::{DatasetFacts, FilterError};
 
 /// One way of turning bytes into other bytes and back.
 ///
-/// A filter has no state of its own: what varies is in the `parameters` that the file stores beside
-/// the filter's id. `out` is scratch space: its content is replaced, and whatever initialised length
-/// it has on entry may be used to avoid clearing memory twice.
+/// A filter has no state: all settings are in the `parameters` that the file stores beside the
+/// filter's id. `out` is scratch space: its content is replaced, and its initialised length on
+/// entry may be used to avoid clearing memory twice.
 ///
 /// ```
 /// use pumice_filter::Filter;
@@ -32,8 +32,8 @@ pub trait Filter: Send + Sync {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError>;
 
-    /// As [`encode`](Self::encode), for bytes of which every `plane` are alike: shuffle has grouped
-    /// them.
+    /// [`encode`](Self::encode) for bytes that shuffle has grouped: every `plane` of them are
+    /// alike.
     fn encode_planes(
         &self,
         parameters: &[u32],
@@ -44,7 +44,7 @@ pub trait Filter: Send + Sync {
         self.encode(parameters, input, out)
     }
 
-    /// Replaces `out` by what `input` encodes, or fails if that is more than `limit` bytes. Never
+    /// Replaces `out` by the decoded `input`, or fails if that is more than `limit` bytes. Never
     /// allocates more than `limit` and a little slack.
     fn decode(
         &self,
@@ -54,8 +54,7 @@ pub trait Filter: Send + Sync {
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError>;
 
-    /// As [`decode`](Self::decode), for a caller who wants the data even if a checksum does not
-    /// match them.
+    /// [`decode`](Self::decode) for a caller who wants the data even if a checksum does not match.
     fn decode_unverified(
         &self,
         parameters: &[u32],
@@ -98,8 +97,8 @@ pub trait Filter: Send + Sync {
         usize::MAX
     }
 
-    /// Whether the filter is for datasets such as this one (libhdf5: "can apply"). One that is not is refused,
-    /// unless it is optional: then it is skipped for every chunk.
+    /// Whether the filter fits datasets such as this one (libhdf5: "can apply"). One that does not
+    /// is refused, unless it is optional: then it is skipped for every chunk.
     fn can_apply(&self, _dataset: &DatasetFacts<'_>) -> bool {
         true
     }
@@ -119,8 +118,8 @@ pub trait Filter: Send + Sync {
         Ok(parameters.to_vec())
     }
 
-    /// Whether this is worth keeping: an optional use of the filter is skipped if not. Compressors
-    /// want it to be shorter.
+    /// Whether the encoded bytes are worth keeping; if not, an optional filter is skipped.
+    /// Compressors require them to be shorter.
     fn is_gain(&self, _input: &[u8], _encoded: &[u8]) -> bool {
         true
     }

@@ -4,9 +4,10 @@
 //! included: sixteen bytes and padding around each object, which a compressor finds between any two
 //! strings. The encoded side has the bytes of all objects one after another, then their lengths; `docs/format/heap-filter.md` has every byte.
 //!
-//! Any bytes go through and come back. Those that are not *canonical*, that is, not what Pumice writes
-//! for a list of objects, are carried verbatim. [`Pipeline::encode_heap`](crate::Pipeline::encode_heap)
-//! and [`Pipeline::decode_heap`](crate::Pipeline::decode_heap) go between objects and the encoded side
+//! Any bytes go through and come back. Bytes that are not *canonical*, that is, not Pumice's form
+//! of a list of objects, are carried verbatim.
+//! [`Pipeline::encode_heap`](crate::Pipeline::encode_heap) and
+//! [`Pipeline::decode_heap`](crate::Pipeline::decode_heap) go between objects and the encoded side
 //! without the plain form; both ways give the same bytes, and both verify a checksum.
 
 mod plain;
@@ -25,7 +26,7 @@ pub const NAME: &str = "pumice-heap";
 /// The width of lengths in most files, for which there is no parameter.
 pub(crate) const USUAL_WIDTH: usize = 8;
 
-/// The last byte of bytes that are carried as they are.
+/// The last byte of bytes that are carried verbatim.
 const VERBATIM: u8 = 0;
 /// The last byte of a list of objects.
 const COMPACT: u8 = 1;
@@ -51,7 +52,7 @@ pub(crate) fn encode_objects(
     Ok(())
 }
 
-/// What the encoded side is.
+/// The decoded contents of the encoded side.
 pub(crate) enum Decoded {
     Objects(HeapObjects),
     /// The plain form, carried verbatim.

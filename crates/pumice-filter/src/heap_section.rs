@@ -8,13 +8,13 @@ use crate::{Filter, FilterError, Pipeline, scratch};
 use pumice_bytes::Reader;
 use std::borrow::Cow;
 
-/// What errors call the section.
+/// The name of the section in errors.
 const SECTION: &str = "heap section";
 
-/// A stored section and what the chunk's index records of it.
+/// A stored section with its entry in the chunk's record.
 pub type EncodedHeap = crate::EncodedCells;
 
-/// What a heap section holds.
+/// The contents of a heap section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeapSection {
     /// A list of objects, numbered in their order: 65,535 in each collection but the last.

@@ -1,15 +1,15 @@
 //! The location filter: which cells of a sparse chunk are defined, as gaps and run lengths.
 //!
 //! The plain side is section 0 of a structured chunk: the H5Sencode form of the chunk's extent and
-//! selection, with the checksum at its end: many bytes for each block, far from what the locations
-//! are worth. The encoded side is close to the entropy of a random set, and shorter for sets
-//! with a pattern once a compressor has followed; `docs/format/location-filter.md` has every byte.
+//! selection, with the checksum at its end, which has many bytes for each block. The encoded side
+//! is close to the entropy of a random set, and shorter for sets with a pattern once a compressor
+//! has followed; `docs/format/location-filter.md` has every byte.
 //!
-//! Any bytes go through and come back. Those that are not *canonical*, that is, not what Pumice writes
-//! for a set of cells, are carried verbatim.
+//! Any bytes go through and come back. Bytes that are not *canonical*, that is, not Pumice's form
+//! of a set of cells, are carried verbatim.
 //!
 //! [`encode_cells`] and [`decode_cells`] go between a [`CellSet`] and the encoded side without the
-//! plain form. With the same [`Aim`], which is [`Aim::Short`] on the long way, both ways give the same
+//! plain form. With the same [`Aim`] (the long way has [`Aim::Short`]) both ways give the same
 //! bytes; both verify a checksum.
 
 mod breaks;
@@ -38,24 +38,24 @@ pub const ID: u16 = 302;
 /// The filter's name in files and errors.
 pub const NAME: &str = "pumice-location";
 
-/// The first byte of bytes that are carried as they are.
+/// The first byte of bytes that are carried verbatim.
 const VERBATIM: u8 = 0;
 
 /// The most runs of a set that has a compact form.
 const MOST_RUNS: u64 = 1 << 22;
 
-/// What reading a set may take in memory, whatever the length of its plain and encoded forms: enough
+/// The most memory for reading a set, whatever the length of its plain and encoded forms: enough
 /// for [`MOST_RUNS`].
 pub(crate) const MOST_MEMORY: u64 = 512 << 20;
 /// Bytes of a checksum.
 const CHECKSUM: usize = 4;
 
-/// What matters where a set of cells can be written in several ways. Nothing here matters to a reader.
+/// The aim when a set of cells can be written in several ways. Readers take all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// That little is left once a compressor has followed.
     Short,
-    /// That it is read fast: nothing follows, and bytes are read faster than bits.
+    /// Fast reading: no compressor follows, and bytes are read faster than bits.
     Fast,
 }
 
@@ -104,7 +104,7 @@ pub fn encode_cells(
     Ok(out.len() as u64 - 1)
 }
 
-/// Keeps the compact form in `out` if the plain form is not the better one.
+/// Keeps the compact form in `out` unless the plain form is better.
 fn shorter_of_both(
     dims: &[u64],
     cells: &CellSet,
@@ -152,9 +152,9 @@ pub fn decode_cells(
     }
 }
 
-/// Takes the cells of a set as they are decoded, ascending, piece by piece.
+/// Receives the cells of a set as they are decoded, ascending, piece by piece.
 pub trait CellVisitor {
-    /// Says the shape of the chunk, before anything else; `false`: the cells are not wanted.
+    /// Receives the shape of the chunk, before anything else; `false` declines the cells.
     fn begin(&mut self, dims: &[u64]) -> bool;
 
     /// Takes cells; `false`: no more are wanted.
@@ -165,11 +165,11 @@ pub trait CellVisitor {
     fn runs(&mut self, runs: &[[u64; 2]]) -> bool;
 }
 
-/// As [`decode_cells`], but shows the cells to `visitor` and makes no set of them. `false`: not all
-/// were shown, because they are not wanted or the plain form was carried verbatim.
+/// [`decode_cells`] with a visitor instead of a set. `false`: not all cells were visited, because
+/// they were declined or the plain form was carried verbatim.
 ///
-/// Cells are shown before all bytes have been looked at: after an error, those that were shown mean
-/// nothing.
+/// Cells are visited before all bytes are checked: after an error, the visited cells have no
+/// meaning.
 pub fn visit_cells(
     input: &[u8],
     budget: &mut Budget,
@@ -191,12 +191,13 @@ pub(crate) fn check_short(compact: &[u8], plain: u64) -> Result<(), FilterError>
     Err(FilterError::corrupt(NAME, expected, compact.len()))
 }
 
-/// Whether a compact form of so many bytes is shorter than twice the plain form.
+/// Whether a compact form of this length is shorter than twice the plain form.
 fn is_short(compact: u64, plain: u64) -> bool {
     compact < plain.saturating_mul(2)
 }
 
-/// Whether a compact form of so many bytes is better than the plain one, which is slow to read: so it may be worth some bytes.
+/// Whether a compact form of this length is better than the plain one, which is slow to read: it
+/// may be longer by some bytes.
 fn pays(compact: u64, plain: u64, aim: Aim) -> bool {
     match aim {
         Aim::Fast => is_short(compact, plain),
@@ -276,7 +277,7 @@ fn encode_verbatim(plain: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
     Ok(())
 }
 
-/// The set in a plain form, if the plain form is what Pumice writes for that set.
+/// The set in a plain form, if that is Pumice's own form of the set.
 fn canonical(plain: &[u8]) -> Option<(Dims, CellSet)> {
     let (dims, cells) = parse_plain(plain, &mut Budget::new(MOST_MEMORY)).ok()?;
     let again = plain_form(&dims, &cells).ok()?;

@@ -3,7 +3,7 @@
 
 const HASH_BITS: u32 = 14;
 
-/// What a format can express.
+/// The limits of a format.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     /// The shortest match that is worth its code: 3 or 4.
@@ -72,8 +72,8 @@ fn common(earlier: &[u8], now: &[u8], longest: usize) -> usize {
     same + earlier[same..].iter().zip(&now[same..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends `count` bytes from `distance` bytes before the end, which may overlap what is appended;
-/// nothing if there are not as many before.
+/// Appends `count` bytes from `distance` bytes before the end, which may overlap the appended ones;
+/// `None` if there are fewer bytes.
 pub(crate) fn repeat(out: &mut Vec<u8>, distance: usize, count: usize) -> Option<()> {
     let start = out.len().checked_sub(distance).filter(|_| distance > 0)?;
     let mut left = count;

@@ -165,7 +165,7 @@ fn describe(
     Ok(())
 }
 
-/// What elements are made of.
+/// The parts of an element.
 enum Element {
     Number { size: usize, big: bool, precision: u32, offset: u32 },
     Array { size: usize, base: Box<Element> },
@@ -173,7 +173,7 @@ enum Element {
     Other { size: usize },
 }
 
-/// The number of elements and what they are; nothing if bytes stay as they are.
+/// The number of elements and their parts; `None` if bytes are unchanged.
 fn parse(parameters: &[u32]) -> Result<Option<(usize, Element)>, FilterError> {
     let short = || unsupported("at least three parameters and a type", format!("{parameters:?}"));
     let [_, plain, count, rest @ ..] = parameters else { return Err(short()) };

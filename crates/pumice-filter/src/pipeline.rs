@@ -38,7 +38,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline of these filters. One that is not built in matters only once it is needed.
+    /// A pipeline of these filters. A filter that is not built in is an error only when it is
+    /// needed.
     pub fn new(specs: Vec<FilterSpec>) -> Result<Self, FilterError> {
         if specs.len() > MAX_FILTERS {
             return Err(FilterError::TooMany(specs.len()));
@@ -47,8 +48,8 @@ impl Pipeline {
         Ok(Self { specs, filters, unverified: false })
     }
 
-    /// The same filters, without comparing the checksums that they add: Fletcher-32. Other checks, such
-    /// as the checksum of a structured chunk's section, stay.
+    /// The pipeline without comparing the checksums that its filters add: Fletcher-32. Other
+    /// checks, such as the checksum of a structured chunk's section, stay.
     ///
     /// ```
     /// use pumice_filter::{FilterSpec, Pipeline};
@@ -90,7 +91,7 @@ impl Pipeline {
         self.decode_until(0, Cow::Owned(input), mask, limit).map(trimmed)
     }
 
-    /// [`decode`](Self::decode) for bytes that the caller keeps, such as a part of a larger read.
+    /// [`decode`](Self::decode) for borrowed bytes, such as a part of a larger read.
     pub fn decode_slice(
         &self,
         input: &[u8],
@@ -100,7 +101,7 @@ impl Pipeline {
         self.decode_until(0, Cow::Borrowed(input), mask, limit).map(trimmed)
     }
 
-    /// The most bytes that `len` stored bytes can stand for: what announces more is damaged.
+    /// The most bytes that `len` stored bytes can decode to; more is damage.
     ///
     /// ```
     /// use pumice_filter::{FilterSpec, Pipeline};
@@ -132,7 +133,7 @@ impl Pipeline {
         self.encode_planes_from(first, input, usize::MAX)
     }
 
-    /// As [`encode_from`](Self::encode_from), for bytes of which every `plane` in a row are alike.
+    /// [`encode_from`](Self::encode_from) for bytes of which every `plane` in a row are alike.
     pub(crate) fn encode_planes_from(
         &self,
         first: usize,
@@ -199,7 +200,8 @@ impl PartialEq for Pipeline {
 
 impl Eq for Pipeline {}
 
-/// Encodes one stage; `false` if the filter is to be marked as skipped. On an error `data` is as before.
+/// Encodes one stage; `false` if the filter is to be marked as skipped. On an error `data` is
+/// unchanged.
 fn encode_stage(
     filter: &dyn Filter,
     spec: &FilterSpec,
@@ -261,7 +263,7 @@ fn decode_stage(
     decoded
 }
 
-/// Puts `new` in the place of `data`, whose buffer becomes a spare.
+/// Replaces `data` by `new`, and keeps the old buffer as a spare.
 fn replace(data: &mut Cow<'_, [u8]>, new: Vec<u8>) {
     if let Cow::Owned(old) = std::mem::replace(data, Cow::Owned(new)) {
         scratch::give(old);

@@ -31,7 +31,7 @@ pub(crate) fn put(
     Ok(())
 }
 
-/// What stands before the numbers, and the numbers, where `expected` is.
+/// Splits the prefix from the numbers at `expected`.
 pub(crate) fn split<'a>(
     filter: &'static str,
     expected: &'static str,

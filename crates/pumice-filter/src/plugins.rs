@@ -28,7 +28,7 @@ const PRELOAD_VARIABLE: &str = "HDF5_PLUGIN_PRELOAD";
 const NO_PLUGINS: &str = "::";
 const DEFAULT_FOLDER: &str = "/usr/local/hdf5/lib/plugin";
 
-/// Filters that were looked for, found or not.
+/// The filters that were searched for, found or not.
 static KNOWN: Mutex<Option<HashMap<u16, Option<&'static Plugin>>>> = Mutex::new(None);
 
 /// A filter of a loaded library.
@@ -110,7 +110,7 @@ fn libraries(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Plugin {
-    /// Runs the C function over a copy of `input`, and replaces `out` by what it leaves.
+    /// Runs the C function over a copy of `input`, and replaces `out` by its result.
     fn call(
         &self,
         flags: u32,
@@ -179,7 +179,7 @@ impl Filter for Plugin {
             .map_err(|reason| FilterError::corrupt(self.name, "what the plugin encodes", reason))
     }
 
-    /// Nobody knows what a plugin adds.
+    /// The growth that a plugin may cause is unknown.
     fn encoded_bound(&self, len: usize) -> usize {
         len.saturating_mul(2).saturating_add(1 << 16)
     }

@@ -5,10 +5,10 @@
 //! count says something where objects are numbered in the order of the elements. The encoded side has
 //! the counts; `docs/format/references-filter.md` has every byte.
 //!
-//! Any bytes go through and come back. Those that are not *canonical*, that is, not what Pumice writes
-//! for a list of counts, are carried verbatim.
-//! [`Pipeline::encode_references`] and [`Pipeline::decode_references`] go between counts and the encoded
-//! side without the plain form; both ways give the same bytes, and both verify a checksum.
+//! Any bytes go through and come back. Bytes that are not *canonical*, that is, not Pumice's form
+//! of a list of counts, are carried verbatim. [`Pipeline::encode_references`] and
+//! [`Pipeline::decode_references`] go between counts and the encoded side without the plain form;
+//! both ways give the same bytes, and both verify a checksum.
 
 use crate::section::EncodedCells;
 use crate::{Filter, FilterError, Pipeline, planes, scratch};
@@ -24,7 +24,7 @@ pub const NAME: &str = "pumice-references";
 /// Bytes of a reference that has a compact form: count, slot, index, and eight zeros.
 pub const SIZE: usize = 16;
 
-/// The last byte of bytes that are carried as they are.
+/// The last byte of bytes that are carried verbatim.
 const VERBATIM: u8 = 0;
 /// The last byte of a list of counts.
 const COMPACT: u8 = 1;
@@ -33,11 +33,11 @@ const FULL: u32 = u16::MAX as u32;
 /// Bytes of the checksum.
 const CHECKSUM: usize = 4;
 
-/// What a references section holds.
+/// The contents of a references section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferencesSection {
-    /// For each element, one more than the count of its reference, or 0 for null. Those that are not
-    /// null lead to the objects of the heap in their order.
+    /// For each element, one more than the count of its reference, or 0 for null. The others lead
+    /// to the objects of the heap in their order.
     Counts(Vec<u32>),
     /// The section without its checksum, which was right.
     Plain(Vec<u8>),
@@ -118,7 +118,7 @@ fn encode_counts(counts: &[u32], out: &mut Vec<u8>) -> Result<(), FilterError> {
     Ok(())
 }
 
-/// What the encoded side is; the plain form, if carried verbatim, with its checksum.
+/// The contents of the encoded side; the plain form, if carried verbatim, with its checksum.
 fn decode_counts(mut input: Vec<u8>) -> Result<ReferencesSection, FilterError> {
     match input.pop() {
         Some(COMPACT) => {}

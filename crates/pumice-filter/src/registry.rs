@@ -1,4 +1,4 @@
-//! Filters by id: those that are built in, and the names of those that others have registered.
+//! Filters by id: built-in ones, and the names of registered ones.
 //!
 //! The names are facts of The HDF Group's registry of filters, so that an error can say which plugin
 //! a file was written with. Having a name here does not mean having the filter.
@@ -44,7 +44,7 @@ static REGISTERED: RwLock<Vec<&'static dyn Filter>> = RwLock::new(Vec::new());
 /// Makes a filter of the program's own known to every file, from now on and until the program ends. Datasets
 /// that are open already do not look for filters again.
 ///
-/// The numbers from 256 to 511 are for filters that are only tried out; others are given out by The HDF Group.
+/// The numbers from 256 to 511 are for trying out filters; others are given out by The HDF Group.
 ///
 /// ```
 /// use pumice_filter::{Filter, FilterError};
@@ -137,7 +137,7 @@ fn plugin(_id: u16) -> Option<&'static dyn Filter> {
     None
 }
 
-/// Whether a plugin does what is not built in.
+/// Whether there is a plugin for a filter that is not built in.
 pub(crate) fn has_plugin(id: u16) -> bool {
     plugin(id).is_some()
 }

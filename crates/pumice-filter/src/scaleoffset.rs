@@ -159,7 +159,7 @@ impl Filter for ScaleOffset {
         Ok(all)
     }
 
-    /// Values as they are behind a header are not.
+    /// Values without scaling behind a header are not.
     fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
         encoded.len() < HEADER + input.len()
     }
@@ -178,7 +178,7 @@ fn given(parameters: &[u32], class: u32) -> Result<[u32; 2], FilterError> {
     }
 }
 
-/// What the parameters say.
+/// The settings in the parameters.
 struct Settings {
     /// Bits of an integer, 0 to find out; decimal digits of a float.
     factor: i32,
@@ -233,7 +233,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether values are to be stored as they are, without a header.
+    /// Whether values are stored unscaled, without a header.
     fn is_plain(&self) -> bool {
         !self.float && self.factor as u32 == self.bits()
     }

@@ -1,10 +1,10 @@
 //! A few spare buffers per thread, so that a chunk in the middle of a pipeline costs no allocation.
 //!
-//! A buffer keeps the length it had when it was given back: those bytes are initialised, so a filter
-//! that needs a slice to write into need not clear them again. Their content means nothing.
+//! A buffer keeps its length when it is given back: those bytes are initialised, so a filter that
+//! needs a slice to write into need not clear them again. Their content has no meaning.
 //!
-//! What a thread keeps is bounded by [`MOST_BUFFERS`] and [`MOST_BYTES`]; it does not replace a
-//! memory budget, it only avoids fresh pages.
+//! A thread keeps at most [`MOST_BUFFERS`] and [`MOST_BYTES`]. This does not replace a memory
+//! budget; it only avoids fresh pages.
 
 use crate::FilterError;
 use std::cell::RefCell;
@@ -33,8 +33,8 @@ pub fn take(bytes: usize) -> Vec<u8> {
     BYTES.with_borrow_mut(|spare| spare.take(bytes))
 }
 
-/// A buffer of `len` bytes, whose content means nothing; an error if there is no memory for it. A fresh one has
-/// some room to spare, so that the next may be a little longer.
+/// A buffer of `len` bytes without meaningful content, or an error if there is no memory for it. A
+/// fresh one has some room to spare, so that the next may be a little longer.
 ///
 /// ```
 /// assert_eq!(pumice_filter::scratch::take_sized(1000)?.len(), 1000);
@@ -59,8 +59,8 @@ pub fn give(buffer: Vec<u8>) {
     BYTES.with_borrow_mut(|spare| spare.give(buffer));
 }
 
-/// Makes room for `more` items behind those of a list, or fails: their number follows from the input, so there may
-/// be no memory for them.
+/// Makes room for `more` items at the end of a list, or fails: the number follows from the input,
+/// so there may be no memory for them.
 pub(crate) fn reserve<T>(
     filter: &'static str,
     list: &mut Vec<T>,
@@ -90,7 +90,7 @@ pub(crate) fn copy(
     Ok(())
 }
 
-/// Brings what a filter decodes to a length that its input says, which may be more than there is memory for.
+/// Extends a filter's output to a length that its input states, for which there may be no memory.
 pub(crate) fn grow(
     filter: &'static str,
     buffer: &mut Vec<u8>,

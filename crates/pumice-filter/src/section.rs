@@ -10,10 +10,10 @@ use pumice_space::{CellSet, Dims};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What errors call the section.
+/// The name of the section in errors.
 const SECTION: &str = "section 0";
 
-/// A stored section and what the chunk's index records of it.
+/// A stored section with its entry in the chunk's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedCells {
     /// The section as it is stored.
@@ -30,7 +30,7 @@ impl RowCells {
         self.bytes.capacity()
     }
 
-    /// Whether they can be stored as they are, after a location filter.
+    /// Whether they can be stored unchanged, after a location filter.
     pub fn is_final(&self) -> bool {
         self.unfiltered.is_some()
     }
@@ -89,7 +89,8 @@ impl Pipeline {
         Ok(Some(EncodedCells { bytes, unfiltered, mask }))
     }
 
-    /// What [`encode_rows`](Self::encode_rows) stores, and its length before filters, if it is the cells as they are.
+    /// The result of [`encode_rows`](Self::encode_rows) and its length before filters, if it is the
+    /// cells unchanged.
     pub fn keep_rows(&self, cells: &RowCells) -> Option<(Arc<Vec<u8>>, u64)> {
         let alone = self.begins_with_location() && self.specs().len() == 1;
         let unfiltered = cells.unfiltered.filter(|_| alone)?;
@@ -109,9 +110,9 @@ impl Pipeline {
         self.decode_cells_beside(input, mask, unfiltered, most_cells, 0)
     }
 
-    /// As [`decode_cells`](Self::decode_cells), for a section beside which `beside` bytes are stored for what the
-    /// cells hold. A regular selection has a few bytes however many pieces it has: that there are so many values
-    /// says that it may.
+    /// [`decode_cells`](Self::decode_cells) for a section beside which `beside` bytes of values are
+    /// stored. A regular selection has a few bytes however many pieces it has; the number of values
+    /// justifies the memory for them.
     pub fn decode_cells_beside(
         &self,
         input: &[u8],
@@ -147,9 +148,9 @@ impl Pipeline {
         Ok((dims, cells))
     }
 
-    /// As [`decode_cells`](Self::decode_cells), but shows the cells to `visitor` and makes no set of
-    /// them; `false`: not all were shown, and they have to be decoded. After an error, those that were
-    /// shown mean nothing.
+    /// [`decode_cells`](Self::decode_cells) with a visitor instead of a set; `false`: not all cells
+    /// were visited, and they have to be decoded. After an error, the visited cells have no
+    /// meaning.
     pub fn visit_cells(
         &self,
         input: &[u8],
@@ -174,8 +175,8 @@ impl Pipeline {
         shown
     }
 
-    /// The memory that a set of cells from `stored` bytes, with `beside` more for what they hold, may need, whatever
-    /// its length before filters is said to be.
+    /// The memory for a set of cells from `stored` bytes, with `beside` more for their values,
+    /// whatever its stated length before filters.
     fn budget(
         &self,
         stored: usize,
@@ -189,8 +190,7 @@ impl Pipeline {
         Budget::new(memory(unfiltered.min(possible).saturating_add(beside), most_cells))
     }
 
-    /// What matters where locations are written: without another filter behind them, how fast they are
-    /// read.
+    /// The aim of writing locations: fast reading, unless another filter follows.
     pub fn location_aim(&self) -> Aim {
         if self.specs().len() == 1 { Aim::Fast } else { Aim::Short }
     }
@@ -229,8 +229,8 @@ fn parse_plain(plain: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), Fil
         .map_err(|error| FilterError::corrupt(SECTION, error.expected, error.found))
 }
 
-/// The length of a section before filters, if a chunk of so many cells can have it: no cell takes more than two
-/// corners of eight bytes for each of 32 axes.
+/// The length of a section before filters, if a chunk of this many cells can have it: no cell takes
+/// more than two corners of eight bytes for each of 32 axes.
 fn plain_limit(unfiltered: u64, most_cells: u64) -> Result<usize, FilterError> {
     let most = most_cells.saturating_mul(2 * 8 * 32).saturating_add(1 << 16);
     let limit = usize::try_from(unfiltered).ok().filter(|_| unfiltered <= most);

@@ -59,7 +59,7 @@ impl Filter for Shuffle {
         Ok(())
     }
 
-    /// Nothing moves if there is nothing to group.
+    /// Changes nothing if there is nothing to group.
     fn encode_in_place(&self, parameters: &[u32], data: &mut Vec<u8>) -> Result<bool, FilterError> {
         let size = element_size(parameters)?;
         Ok(size == 1 || data.len() / size < 2)

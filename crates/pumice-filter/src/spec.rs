@@ -17,14 +17,14 @@ pub struct FilterSpec {
     pub optional: bool,
     /// A name for people; ids below 256 are stored without.
     pub name: Option<String>,
-    /// What somebody has asked of the filter in words, such as "level = 6", if the file keeps it: HDF5 2.3's draft does.
-    /// Nothing follows from it; the parameters say the same.
+    /// The text configuration of the filter, such as "level = 6", if the file keeps it, as HDF5
+    /// 2.3's draft does. It has no effect; the parameters say the same.
     pub config: Option<String>,
-    /// What the filter's encoder and decoder are given.
+    /// The parameters of the filter's encoder and decoder.
     pub parameters: Vec<u32>,
 }
 
-/// Parameters that a caller gives the filters that record what they need to know of a dataset behind them.
+/// Parameters that a caller gives to filters that append facts about the dataset.
 const GIVEN_PARAMETERS: usize = 2;
 
 impl FilterSpec {
@@ -164,10 +164,10 @@ impl FilterSpec {
         Self { id: location::ID, optional: true, name, config: None, parameters: Vec::new() }
     }
 
-    /// The specification to store for a new dataset: some filters record what they need to know of
-    /// its type, its fill value and the shape of its chunks. A filter that is not available keeps
-    /// the parameters it has. An optional one that is not for such datasets keeps those that a caller gives it, without what
-    /// it has recorded of another dataset, and is skipped for every chunk.
+    /// The specification to store for a new dataset: some filters record facts about its type, its
+    /// fill value and the shape of its chunks. A filter that is not available keeps its parameters.
+    /// An optional one that does not fit such datasets keeps the caller's parameters, without facts
+    /// about another dataset, and is skipped for every chunk.
     pub fn for_dataset(&self, dataset: &DatasetFacts<'_>) -> Result<Self, FilterError> {
         let Some(filter) = find(self.id) else { return Ok(self.clone()) };
         if self.optional && !filter.can_apply(dataset) {
@@ -185,11 +185,11 @@ impl FilterSpec {
     }
 }
 
-/// What [bitshuffle](FilterSpec::bitshuffle) compresses with.
+/// The compressor inside [bitshuffle](FilterSpec::bitshuffle).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BitshuffleCodec {
-    /// Nothing: a compressing filter may follow.
+    /// No compressor; a compressing filter may follow.
     None,
     /// LZ4.
     Lz4,
@@ -213,13 +213,13 @@ pub enum Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SzipCoding {
-    /// As they are (EC).
+    /// Without prediction (EC).
     Entropy,
     /// As differences from the sample before (NN): better for data that vary slowly.
     NearestNeighbour,
 }
 
-/// What [blosc](FilterSpec::blosc) compresses with.
+/// The compressor inside [blosc](FilterSpec::blosc).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BloscCodec {
@@ -237,11 +237,11 @@ pub enum BloscCodec {
     Zstd = 5,
 }
 
-/// What [blosc](FilterSpec::blosc) does before it compresses.
+/// The shuffle before [blosc](FilterSpec::blosc)'s compressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BloscShuffle {
-    /// Nothing.
+    /// No shuffle.
     None = 0,
     /// Groups the bytes of equal significance.
     Bytes = 1,

@@ -1,9 +1,9 @@
-//! Copies that go past the caches: what is written is not read first, and is not kept.
+//! Copies past the processor's caches: the target is neither read first nor kept there.
 //!
-//! A store to memory that no cache has reads the line it belongs to before it changes it, so that a large
-//! result moves twice. Two columns of 4 million coordinates, written and nothing else, took 1.7 ms on two
-//! processors in this way, and 0.75 ms in whole lines past the caches. Who reads such columns next takes no
-//! longer for it, as they are larger than the caches anyway.
+//! A store to memory that no cache has reads its line first, so a large result moves twice. Writing
+//! two columns of 4 million coordinates took 1.7 ms on two processors in that way, and 0.75 ms in
+//! whole lines past the caches. A reader of such columns takes no longer, as they are larger than
+//! the caches anyway.
 
 #![allow(unsafe_code)]
 
@@ -16,8 +16,8 @@ const LINE: usize = 64;
 /// If one slice is longer than the other.
 ///
 /// # Safety
-/// Before anybody reads or writes what was copied, this thread too, this thread must call
-/// [`stream_fence`].
+/// This thread must call [`stream_fence`] before any thread, itself included, reads or writes the
+/// copied bytes.
 pub unsafe fn stream_copy(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len(), "as many bytes as there is room for");
     // Anything may be answered where no number of bytes aligns an address.
@@ -29,7 +29,7 @@ pub unsafe fn stream_copy(from: &[u8], to: &mut [u8]) {
     to_tail.copy_from_slice(tail);
 }
 
-/// Makes what was copied by this thread with [`stream_copy`] visible as any other store is.
+/// Makes the copies of this thread by [`stream_copy`] visible like other stores.
 pub fn stream_fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has it.
@@ -38,7 +38,7 @@ pub fn stream_fence() {
     }
 }
 
-/// Copies lines to places of as many, past the caches if those are aligned.
+/// Copies lines, past the caches if the target is aligned.
 fn put_lines(from: &[[u8; LINE]], to: &mut [[u8; LINE]]) {
     #[cfg(target_arch = "x86_64")]
     if to.as_ptr().addr().is_multiple_of(LINE) && from.len() == to.len() {

@@ -172,9 +172,9 @@ fn line(block: u64, dataset: &DatasetFacts<'_>) -> Result<u32, FilterError> {
     Ok(line.min(u64::from(u32::MAX)) as u32)
 }
 
-/// What the parameters say.
+/// The settings in the parameters.
 struct Settings {
-    /// Bytes of an element that is taken apart into planes; 1 if it is not.
+    /// Bytes of an element that is split into planes; 1 if it is not.
     planes: usize,
     /// Bits of a sample.
     bits: u32,

@@ -58,7 +58,7 @@ impl Filter for Zfp {
     }
 }
 
-/// What the elements are.
+/// The kind of elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     I32,
@@ -76,10 +76,10 @@ impl Kind {
     }
 }
 
-/// What the parameters say.
+/// The header in the parameters.
 struct Header {
     kind: Kind,
-    /// The shape, fastest axis first; 1 for those that are not there.
+    /// The shape, fastest axis first; 1 for absent axes.
     shape: [usize; 4],
     axes: usize,
     limits: Limits,

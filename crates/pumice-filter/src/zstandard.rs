@@ -46,7 +46,7 @@ const LEVELS: usize = 2;
 const BLOCK_CONTENT: usize = 128 << 10;
 const BLOCK_SIZE: usize = 4;
 
-/// Levels above this are asked for by who would rather wait: they always look for repetitions.
+/// Levels above this always search for repetitions: their caller prefers to wait.
 const PATIENT_LEVEL: i32 = 6;
 
 /// Frames that are made plane by plane are collected in a buffer as large as the window. One that the
@@ -238,7 +238,8 @@ impl Compressor {
         }
     }
 
-    /// Whether looking for repetitions makes samples of the planes shorter, or finds what a sample does not show.
+    /// Whether searching for repetitions makes samples of the planes shorter, or finds repetitions
+    /// beyond a sample.
     fn repeats(&mut self, input: &[u8], plane: usize) -> Result<bool, usize> {
         // No multiple of 2 or 3: numbers have bytes of a kind at every second, fourth or eighth plane, triples of them at
         // every third of these.
@@ -287,7 +288,8 @@ fn sample_of(plane: &[u8]) -> Range<usize> {
     start..start + len
 }
 
-/// How many bytes to make room for: what the frames announce, or else the most they could hold.
+/// The room to reserve: the length that the frames announce, otherwise the most that they could
+/// hold.
 fn most_content(input: &[u8], limit: usize) -> Result<usize, FilterError> {
     let possible = Zstandard.decoded_bound(input.len());
     let announced = zstd_safe::get_frame_content_size(input).ok().flatten();

@@ -1,4 +1,4 @@
-//! What a decoder must know beside the bytes: the file's field widths, and where the bytes stand.
+//! The context of a decoder: the file's field widths, and the address of the bytes.
 
 use crate::Sizes;
 use pumice_bytes::Reader;

@@ -29,8 +29,8 @@ pub const BLOCK_PREFIX: usize = 16;
 /// Bytes of a driver's data that are believed: the names of six files and some numbers.
 const MAX_SIZE: usize = 1 << 16;
 
-/// What is stored by kind in a file of several: superblock, B-trees, raw data, global heaps, local
-/// heaps, object headers.
+/// The kinds of data in a multi file: superblock, B-trees, raw data, global heaps, local heaps,
+/// object headers.
 const KINDS: usize = 6;
 
 /// The driver of families.
@@ -39,7 +39,7 @@ const FAMILY: &[u8; 8] = b"NCSAfami";
 /// The driver of multi and split files.
 const MULTI: &[u8; 8] = b"NCSAmult";
 
-/// What a file driver stored.
+/// Driver information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DriverInfo {
@@ -48,16 +48,16 @@ pub enum DriverInfo {
         /// Bytes of every member but the last.
         member_size: u64,
     },
-    /// Members by kind of what they hold; a split file has two, metadata and raw data.
+    /// Members by kind of data; a split file has two, metadata and raw data.
     Multi(Multi),
     /// Of a driver that keeps one file, or an unknown one: its name.
     Other(String),
 }
 
-/// What is stored by kind in a multi file.
+/// The kinds of data in a multi file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataKind {
-    /// The superblock, and what the file's driver stored.
+    /// The superblock and the driver information.
     Superblock,
     /// B-trees.
     Tree,
@@ -65,13 +65,13 @@ pub enum DataKind {
     Raw,
     /// Global heaps.
     GlobalHeap,
-    /// Local heaps, and what is like them: blocks of fractal heaps and arrays.
+    /// Local heaps and similar structures: blocks of fractal heaps and of arrays.
     LocalHeap,
     /// Object headers, and headers of other structures.
     Header,
 }
 
-/// Which member of a multi file has what.
+/// The members of a multi file, by kind of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multi {
     /// For each kind, the kind whose member has it, from 1 on, or 0 for its own.
@@ -172,7 +172,7 @@ impl DriverInfo {
         out
     }
 
-    /// The driver's name and its own data; of another driver's data nothing is known.
+    /// The driver's name and its data; the data of an unknown driver are unknown.
     fn encode(&self) -> ([u8; 8], Vec<u8>) {
         match self {
             Self::Family { member_size } => (*FAMILY, member_size.to_le_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! What can go wrong when turning structures into bytes, or bytes into structures.
+//! The errors of encoding and decoding structures.
 
 use crate::DecodeError;
 
@@ -15,7 +15,7 @@ use crate::DecodeError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// Bytes that are not what they should be.
+    /// The bytes are invalid.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// A value that the field meant for it cannot hold.
@@ -35,7 +35,7 @@ pub enum FormatError {
     Unencodable {
         /// The structure being encoded.
         structure: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
 }

@@ -82,7 +82,7 @@ pub struct HeapHeader {
     pub pipeline: Pipeline,
 }
 
-/// What distinguishes the heaps that libhdf5 makes.
+/// The creation parameters of libhdf5's heaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapShape {
     /// Bytes of an id.

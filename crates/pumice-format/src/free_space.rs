@@ -31,7 +31,7 @@ const EXPAND: u16 = 120;
 const LARGEST: u64 = (1 << 63) - 1;
 const LARGEST_BITS: u16 = 63;
 
-/// Whose space a manager manages.
+/// The owner of the space that a manager manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     /// A fractal heap's blocks.
@@ -40,7 +40,7 @@ pub enum Client {
     File,
 }
 
-/// What kind of section: of a file without pages, smaller than a page, of whole pages.
+/// The class of a section: of a file without pages, smaller than a page, of whole pages.
 pub const SIMPLE: u8 = 0;
 /// A section within a page.
 pub const SMALL: u8 = 1;
@@ -79,7 +79,7 @@ pub struct Section {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// Whose space it is.
+    /// The owner of the space.
     pub client: Client,
     /// Bytes of all sections.
     pub total: u64,
@@ -102,7 +102,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager of a file's space that has these sections; its list has no place yet.
+    /// A manager of a file's space with these sections; its list has no address yet.
     pub fn of_file(sections: &[Section], sizes: Sizes) -> Self {
         let largest = LARGEST.min(largest_length(sizes));
         Self::with(Client::File, 3, sections, (LARGEST_BITS, largest), sizes)

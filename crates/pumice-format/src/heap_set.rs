@@ -174,7 +174,7 @@ mod tests {
         Context::default()
     }
 
-    /// The heap that is stored without filters for these objects.
+    /// The heap of these objects as stored without filters.
     fn image(objects: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let lengths: Vec<u32> = objects.iter().map(|one| one.as_ref().len() as u32).collect();
         let bytes: Vec<u8> = objects.iter().flat_map(|one| one.as_ref().to_vec()).collect();

@@ -1,4 +1,4 @@
-//! What the bytes mean: one module per on-disk structure, no input or output, no state, no panics.
+//! The on-disk structures of HDF5: one module for each; no input or output, no state, no panics.
 //!
 //! | module | structures |
 //! |---|---|

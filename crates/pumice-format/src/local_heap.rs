@@ -11,7 +11,7 @@ const STRUCTURE: &str = "local heap";
 
 const ALIGNMENT: usize = 8;
 
-/// What stands for no further free block.
+/// The offset that ends the free list.
 const END_OF_LIST: u64 = 1;
 
 /// The header of a local heap.
@@ -81,9 +81,8 @@ impl LocalHeap {
         2 * u64::from(sizes.length)
     }
 
-    /// The free blocks of a data segment, as offsets and lengths, in the order of the list. The list
-    /// may be wrong: what is not inside the segment, or comes after more blocks than it could have,
-    /// is an error.
+    /// The free blocks of a data segment, as offsets and lengths, in the order of the list. A block
+    /// outside the segment, or a list with more blocks than the segment could have, is an error.
     pub fn free_blocks(
         &self,
         segment: &[u8],

@@ -69,9 +69,9 @@ use pumice_types::Datatype;
 /// Which versions of messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
-    /// Those that every release of libhdf5 reads, where they can express what is meant.
+    /// The versions that every release of libhdf5 reads, where they can express the message.
     Old,
-    /// Those of 1.8.
+    /// The versions of 1.8.
     #[default]
     New,
 }

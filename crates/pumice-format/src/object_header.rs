@@ -40,9 +40,10 @@ pub const MESSAGE_SHARED: u8 = 0x02;
 pub const MESSAGE_NO_WRITE_IF_UNKNOWN: u8 = 0x08;
 /// Message flag: whoever does not know the message must not open the object.
 pub const MESSAGE_FAIL_IF_UNKNOWN: u8 = 0x80;
-/// Message flag: whoever does not know the message and changes the object says so in its flags.
+/// Message flag: a program that does not know the message and changes the object sets
+/// [`MESSAGE_WAS_UNKNOWN`].
 pub const MESSAGE_MARK_IF_UNKNOWN: u8 = 0x10;
-/// Message flag: somebody who did not know the message has changed the object.
+/// Message flag: a program that did not know the message has changed the object.
 pub const MESSAGE_WAS_UNKNOWN: u8 = 0x20;
 
 /// Message flag: the message is not to be shared with other objects.
@@ -120,10 +121,10 @@ pub struct PhaseChange {
     pub min_dense: u16,
 }
 
-/// A message that has not been looked into.
+/// An encoded message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawMessage {
-    /// What the message is: see [`crate::messages::kind`].
+    /// The kind of message: see [`crate::messages::kind`].
     pub kind: u16,
     /// [`MESSAGE_CONSTANT`], [`MESSAGE_SHARED`] and others.
     pub flags: u8,
@@ -141,7 +142,7 @@ impl RawMessage {
         Self { kind, flags, creation_order: None, address: 0, body }
     }
 
-    /// Whether the body only says where the message is.
+    /// Whether the body only has the message's place.
     pub fn is_shared(&self) -> bool {
         self.flags & MESSAGE_SHARED != 0
     }

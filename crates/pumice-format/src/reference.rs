@@ -23,7 +23,7 @@ const REGION: u8 = 3;
 const ATTRIBUTE: u8 = 4;
 const IN_OTHER_FILE: u8 = 1;
 
-/// What an element holds of a reference.
+/// The parts of a reference in an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored<'b> {
     /// It leads nowhere.
@@ -42,15 +42,15 @@ pub enum Stored<'b> {
 /// A reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The file that it leads to, if it is not the one that it is in.
+    /// The file of the object, if that is another one.
     pub file: Option<String>,
     /// The address of the object's header.
     pub address: u64,
-    /// What of the object is meant.
+    /// The part of the object.
     pub target: Target,
 }
 
-/// What of an object a reference means.
+/// The part of an object that a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
@@ -151,7 +151,7 @@ fn text(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
 }
 
 impl Reference {
-    /// Decodes what the global heap has of a reference whose element gave `head`.
+    /// Decodes the global heap's part of a reference whose element has `head`.
     pub fn decode_heaped(
         head: Option<[u8; 2]>,
         bytes: &[u8],
@@ -189,9 +189,9 @@ impl Reference {
 pub enum Encoded {
     /// The element, all of it.
     Whole(Vec<u8>),
-    /// What goes to the global heap, and what the element has in front of the id there.
+    /// A part for the global heap, and the bytes of the element before the heap id.
     InHeap {
-        /// Type, flags and size of a revised reference; nothing of an older one to a region.
+        /// Type, flags and size of a revised reference; empty for an older one to a region.
         head: Vec<u8>,
         /// The object in the heap.
         object: Vec<u8>,

@@ -1,5 +1,5 @@
-//! What was decided where descriptions and older writers of structured chunks disagree: one named
-//! constant each, so that a change of mind is a change of one line.
+//! Decisions where descriptions and older writers of structured chunks disagree: one named constant
+//! each, so that a change of mind is a change of one line.
 //!
 //! The version bytes of chunk index blocks are those of
 //! [`RecordKind::header_version`](crate::index::RecordKind::header_version).

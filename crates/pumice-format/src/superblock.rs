@@ -26,7 +26,7 @@ pub const OPEN_FOR_WRITING: u8 = 0x01;
 /// Consistency flag: that writer is a single writer with many readers.
 pub const OPEN_FOR_SWMR_WRITING: u8 = 0x04;
 
-/// What the superblock says.
+/// The superblock.
 ///
 /// ```
 /// use pumice_format::superblock::Superblock;
@@ -54,7 +54,7 @@ pub struct Superblock {
     pub end_of_file: u64,
     /// The root group's object header.
     pub root_address: u64,
-    /// What only versions 0 and 1 say.
+    /// Fields of versions 0 and 1.
     pub old: Option<OldSuperblock>,
 }
 
@@ -65,7 +65,7 @@ pub struct OldSuperblock {
     pub group_leaf_k: u16,
     /// Half the least number of children of a group's B-tree node.
     pub group_internal_k: u16,
-    /// The same for chunks, in version 1; libhdf5 uses 32 for version 0.
+    /// The rank of B-tree nodes of chunks, in version 1; libhdf5 uses 32 for version 0.
     pub chunk_internal_k: u16,
     /// Where the file's free space is, which no writer ever stored.
     pub free_space_address: u64,

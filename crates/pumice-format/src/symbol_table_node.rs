@@ -19,11 +19,11 @@ pub struct SymbolTableEntry {
     pub name_offset: u64,
     /// The object header that the link points at; undefined for soft links.
     pub header_address: u64,
-    /// What the entry caches of the object.
+    /// The cached part of the object.
     pub scratch: Scratch,
 }
 
-/// What a symbol table entry caches of its object.
+/// The part of an object that a symbol table entry caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scratch {
     /// Nothing.

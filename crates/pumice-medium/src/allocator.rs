@@ -1,21 +1,21 @@
-//! Space in the file: what is taken, what is free, what becomes free with the next commit.
+//! Space in the file: which ranges are taken, which are free, and which the next commit frees.
 //!
 //! Invariants:
 //! - Free ranges are disjoint, never adjacent (they are merged) and lie below the end of the file.
 //! - Space that committed metadata may refer to is never handed out: [`Allocator::free`] puts it
-//!   aside, [`Allocator::begin_commit`] notes what the commit will make free, and
-//!   [`Allocator::finish_commit`] frees it. What is given back in between waits for the next commit.
-//!   Space taken since the last commit began has no such reader and is free again at once.
-//! - The exception is [`Allocator::allocate_early`], for those who write nothing there before a commit, which
-//!   replaces what is there together with all that refers to it (`early.rs`).
-//! - Where the file keeps pages, what is smaller than a page lies in one page, with its like
-//!   (metadata or raw data), and anything larger begins with a page.
+//!   aside, [`Allocator::begin_commit`] notes what the commit will free, and
+//!   [`Allocator::finish_commit`] frees it. Space that is given back in between waits for the next
+//!   commit. Space taken since the last commit began is free again at once.
+//! - The exception is [`Allocator::allocate_early`]: its callers write nothing there before a
+//!   commit, which replaces the old bytes together with all references to them (`early.rs`).
+//! - In paged files, a range smaller than a page lies within one page, with others of its purpose
+//!   (metadata or raw data), and a larger range begins with a page.
 //! - Where there are blocks ([`Allocator::put_aside`]), small ranges are cut from them, and free
 //!   ranges serve the purpose that they had.
 //!
-//! A range that cannot be given back, because it lies outside the file or is free already, shows
-//! that two structures of the file claim the same space. It is left alone, and remembered: the next
-//! commit refuses ([`Allocator::damage`]).
+//! A range that lies outside the file or is free already cannot be given back: two structures of
+//! the file claim the same space. The range is left alone and remembered, and the next commit fails
+//! ([`Allocator::damage`]).
 
 mod blocks;
 mod early;
@@ -28,7 +28,7 @@ use free_set::FreeSet;
 pub use parts::{Extent, PartSpace, Parts};
 use std::collections::BTreeMap;
 
-/// What a range is for.
+/// The purpose of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Headers, indexes, heaps of messages.
@@ -43,7 +43,7 @@ pub enum Rules {
     /// Not at all.
     #[default]
     Plain,
-    /// Free ranges remember what they were for, because libhdf5 looks for them by that.
+    /// Free ranges keep their purpose, because libhdf5 looks for them by it.
     ByPurpose,
     /// By pages of this many bytes.
     Paged(u64),
@@ -54,25 +54,25 @@ pub enum Rules {
 pub struct Alignment {
     /// From how many bytes on ranges are aligned.
     pub threshold: u64,
-    /// What addresses of theirs are multiples of.
+    /// The number whose multiples are valid addresses.
     pub bytes: u64,
 }
 
-/// A free range, and what it is for: `None` where whole pages are kept.
+/// A free range, and its purpose: `None` where whole pages are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeRange {
     /// Where it begins.
     pub address: u64,
     /// Its bytes.
     pub length: u64,
-    /// What it was for.
+    /// The purpose that it had.
     pub purpose: Option<Purpose>,
 }
 
 /// Number of the set of free pages.
 const PAGES: usize = 2;
 
-/// Pages of a hole that is not cut for the sake of small ranges.
+/// Pages of a hole that small ranges do not cut.
 const LONG_HOLE: u64 = 16;
 
 /// Hands out and takes back ranges of the file.
@@ -88,14 +88,14 @@ pub struct Allocator {
     /// Taken since the last commit began: address to length. Neighbours are one range, so that millions of chunks
     /// that follow one another take no more memory than one.
     fresh: BTreeMap<u64, u64>,
-    /// Taken since then of what was given back and not free yet: what is there replaces what was.
+    /// Ranges handed out early since the last commit: the next commit replaces the old bytes there.
     early: Early,
-    /// Given back, but committed metadata may still refer to it: sets as those of free ranges, but by purpose
-    /// whatever the rules, so that what takes the place of something finds one of its size.
+    /// Ranges given back that committed metadata may still refer to. These sets are by purpose
+    /// whatever the rules, so that a replacement finds a range of its size.
     waiting: [FreeSet; 3],
     /// How many bytes were given back so since the last commit.
     waiting_bytes: u64,
-    /// What the commit under way makes free.
+    /// Ranges that the commit under way frees.
     committing: [FreeSet; 3],
     /// The first range that could not be given back.
     damage: Option<(u64, u64)>,
@@ -122,9 +122,9 @@ impl Allocator {
         }
     }
 
-    /// Keeps ranges apart by `rules` from now on, with these ranges free.
+    /// Applies `rules` from now on, with these free ranges.
     ///
-    /// Ranges that overlap or lie outside the file are an answer: the first of them.
+    /// Fails with the first range that overlaps another or lies outside the file.
     pub fn begin(&mut self, rules: Rules, free: &[FreeRange]) -> Result<(), FreeRange> {
         self.rules = rules;
         for range in free {
@@ -152,9 +152,8 @@ impl Allocator {
             (alignment.bytes > 1).then_some((alignment, base % alignment.bytes.max(1)));
     }
 
-    /// Takes small ranges from blocks of so many bytes from now on, until
-    /// [`release`](Self::release): for metadata, whose first block has all that is taken so far, and
-    /// for raw data. Pages do without.
+    /// Cuts small ranges from blocks of these sizes until [`release`](Self::release). The first
+    /// block of metadata includes all that is taken so far. Paged files have no such blocks.
     pub fn put_aside(&mut self, metadata: u64, raw: u64) {
         if matches!(self.rules, Rules::Paged(_)) {
             return;
@@ -165,7 +164,7 @@ impl Allocator {
         self.blocks = Some(blocks);
     }
 
-    /// Gives up blocks: what is left of them is free with the next commit.
+    /// Gives up the blocks: the rest of them is free with the next commit.
     pub fn release(&mut self) {
         for (set, (address, length)) in self.blocks.take().iter_mut().flat_map(Blocks::release) {
             self.wait(address, length, set);
@@ -211,7 +210,7 @@ impl Allocator {
             || given_back.map(FreeSet::len).sum::<usize>() > 0
     }
 
-    /// About how many bytes of memory it takes to remember what was taken and given back since the
+    /// About the memory, in bytes, for remembering ranges that were taken and given back since the
     /// last commit.
     pub fn footprint(&self) -> usize {
         const TAKEN: usize = 2 * size_of::<(u64, u64)>();
@@ -225,7 +224,8 @@ impl Allocator {
         self.damage
     }
 
-    /// Whether what is at `address` was taken since the last commit began, so that nothing committed refers to it.
+    /// Whether the range at `address` was taken since the last commit began, so that nothing
+    /// committed refers to it.
     pub fn is_fresh(&self, address: u64) -> bool {
         let before = self.fresh.range(..=address).next_back();
         before.is_some_and(|(&start, &length)| address - start < length)
@@ -284,13 +284,13 @@ impl Allocator {
         Some(address)
     }
 
-    /// Whether a range has so many bytes that is free, or will be with the next commit.
+    /// Whether a range of this length is free, or will be with the next commit.
     pub fn has_room(&self, length: u64) -> bool {
         self.free.iter().chain(&self.waiting).any(|set| set.smallest(length).is_some())
     }
 
-    /// Takes note of ranges that nothing refers to, though nobody gave them back. Those of which a byte is known to be
-    /// something else are left out.
+    /// Adds ranges that nothing refers to, though nobody gave them back. Ranges that overlap known
+    /// ones are left out.
     pub fn discover(&mut self, ranges: &[(u64, u64)]) {
         for &(address, length) in ranges {
             let end = address.checked_add(length).filter(|&end| length > 0 && end <= self.end);
@@ -303,13 +303,13 @@ impl Allocator {
         }
     }
 
-    /// Where the smallest free range for so many bytes is.
+    /// The address of the smallest free range of at least this length.
     pub fn next_hole(&self, length: u64, purpose: Purpose) -> Option<u64> {
         self.free[self.set(length, purpose)].smallest(length).map(|(_, address)| address)
     }
 
-    /// Whether free space has room for ranges of these lengths, which ascend, all together; not where they would be
-    /// aligned, cut from blocks, or share pages with others.
+    /// Whether free space has room for ranges of these ascending lengths together, without regard
+    /// to alignment, blocks or pages.
     pub fn has_room_for(&self, lengths: &[u64], purpose: Purpose) -> bool {
         let whole = |length: &u64| match self.rules {
             Rules::Paged(page) => (*length >= page).then(|| length.next_multiple_of(page)),
@@ -381,7 +381,7 @@ impl Allocator {
         }
     }
 
-    /// A range whose address and `phase` are a multiple of `bytes` together.
+    /// A range whose address plus `phase` is a multiple of `bytes`.
     fn allocate_aligned(&mut self, length: u64, set: usize, bytes: u64, phase: u64) -> Option<u64> {
         if let Some(address) = self.free[set].take_aligned(length, bytes, phase) {
             return Some(address);
@@ -404,8 +404,8 @@ impl Allocator {
         Some(start)
     }
 
-    /// A page for small ranges. A long hole stays whole for data like that which left it, unless
-    /// most of the file is free.
+    /// A page for small ranges. A long hole stays whole for large ranges, unless most of the file
+    /// is free.
     fn allocate_page(&mut self, page: u64) -> Option<u64> {
         let hole = self.free[PAGES].smallest(page).map_or(0, |(length, _)| length);
         let mostly_free = self.free[PAGES].bytes() > self.end / 4 * 3;
@@ -495,8 +495,8 @@ impl Allocator {
         true
     }
 
-    /// Gives back a range that was taken just now, before which the file ended at `end`, as it does again if
-    /// nothing is behind that.
+    /// Gives back a range that was taken just now, when the file ended at `end`. The file ends
+    /// there again if nothing lies behind.
     pub fn withdraw(&mut self, address: u64, length: u64, purpose: Purpose, end: u64) {
         self.free(address, length, purpose);
         while self.end > end {
@@ -514,15 +514,15 @@ impl Allocator {
         }
     }
 
-    /// Whether a byte of a range is free already, or will be.
+    /// Whether any byte of a range is free, or will be.
     pub fn overlaps(&self, address: u64, end: u64) -> bool {
         let mut sets = self.free.iter().chain(&self.waiting).chain(&self.committing);
         sets.any(|set| set.overlaps(address, end))
             || self.blocks.as_ref().is_some_and(|blocks| blocks.overlaps(address, end))
     }
 
-    /// The metadata that a commit is about to write is fixed: what has been given back so far is
-    /// free once it is written, what has been taken so far belongs to it.
+    /// Fixes the contents of a commit: ranges given back so far are freed by it, ranges taken so
+    /// far belong to it.
     pub fn begin_commit(&mut self) {
         self.fresh.clear();
         self.early.clear();
@@ -534,15 +534,15 @@ impl Allocator {
         self.waiting_bytes = 0;
     }
 
-    /// Lets a range of metadata be free that nobody needs once the commit under way is done.
+    /// Frees a range of metadata with the commit under way.
     pub fn free_with_commit(&mut self, address: u64, length: u64) {
         let set = self.set(length, Purpose::Metadata);
         add_to(&mut self.committing, self.rules, address, length, set);
     }
 
-    /// The commit has replaced all metadata. Returns the new end of the file, which is lower than
-    /// before if its last ranges are free. (After a failed commit this is not called; what it
-    /// would have freed is freed by the next one.)
+    /// Ends a successful commit. Returns the new end of the file, which is lower than before if its
+    /// last ranges are free. After a failed commit this is not called; the next one frees its
+    /// ranges.
     pub fn finish_commit(&mut self) -> u64 {
         for (set, freed) in std::mem::take(&mut self.committing).iter().enumerate() {
             let set = if self.rules == Rules::Plain { 0 } else { set };
@@ -552,7 +552,7 @@ impl Allocator {
         self.end
     }
 
-    /// Lowers the end as far as what is before it is free, by whole pages where there are pages.
+    /// Lowers the end over free ranges, by whole pages in paged files.
     fn cut_tail(&mut self) {
         if let Rules::Paged(page) = self.rules {
             let Some((address, _)) = self.free[PAGES].take_tail(self.end) else { return };
@@ -576,7 +576,7 @@ impl Allocator {
     }
 }
 
-/// Adds a range to one of several sets and merges it with its neighbours. What becomes a whole page is one.
+/// Adds a range to one of the sets and merges it with its neighbours. A range that fills a page moves to the set of pages.
 fn add_to(sets: &mut [FreeSet; 3], rules: Rules, address: u64, length: u64, set: usize) {
     let Rules::Paged(page) = rules else {
         sets[set].merge(address, length, None);

@@ -1,4 +1,4 @@
-//! What can go wrong in a living file.
+//! The error of an open file.
 
 /// The result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -10,19 +10,25 @@ pub enum Error {
     /// The operating system refused.
     #[error("{action}: {source}")]
     Io {
-        /// What was being done.
+        /// The action that failed.
         action: String,
         /// The system's answer.
         source: std::io::Error,
     },
-    /// Another program changed the file while it was open. Nothing was written; what was read before is of another
-    /// state than what could be read now.
+    /// Another program changed the file while it was open. Nothing was written; data that was read
+    /// before may be of another state than the file has now.
     #[error("the file was changed while it was open: {0}; refresh it, or open it again")]
     Changed(String),
+    /// The device did not take what a commit wrote. The file takes no more commits until it is opened again.
+    #[error(
+        "the device did not take what was written ({0}); the file takes no more commits: close it, open it again, and look \
+         which of the last changes are there"
+    )]
+    NotSynced(String),
     /// A program writes the file beside readers (SWMR), or ended without closing it.
     #[error("{0}")]
     BeingWritten(&'static str),
-    /// Bytes in the file are not what they should be.
+    /// Bytes in the file are invalid.
     #[error(transparent)]
     Decode(#[from] pumice_bytes::DecodeError),
     /// Something cannot be written in HDF5's format.
@@ -43,9 +49,9 @@ pub enum Error {
     /// Changes that cannot be stored, because they cannot be encoded: mostly, a filter refuses them. All other changes of the file are.
     #[error("{what}: {source}")]
     NotStored {
-        /// Which, and what becomes of them.
+        /// Which changes, and what happens to them.
         what: String,
-        /// Why the first of them cannot be stored.
+        /// The cause for the first of them.
         source: Box<Error>,
     },
     /// A name leads nowhere.
@@ -54,7 +60,7 @@ pub enum Error {
     /// A name is taken.
     #[error("{0}")]
     Exists(String),
-    /// What would change cannot be changed.
+    /// The file or object cannot be changed.
     #[error("{0}")]
     ReadOnly(String),
     /// An object is of another kind than the one that was asked for.
@@ -69,7 +75,7 @@ pub enum Error {
     /// There are more or fewer values than cells.
     #[error("{0}")]
     CountMismatch(String),
-    /// No rule turns elements of one datatype into those of the other.
+    /// No conversion leads from one datatype to the other.
     #[error("{0}")]
     TypeMismatch(String),
     /// A value does not exist in its datatype.
@@ -95,13 +101,13 @@ pub enum Error {
     At {
         /// The object's path in the file.
         path: String,
-        /// What went wrong there.
+        /// The cause.
         source: Box<Error>,
     },
     /// The request itself is wrong.
     #[error("{0}")]
     Invalid(String),
-    /// The file uses something that is not supported yet.
+    /// The file uses a feature that is not supported yet.
     #[error("not supported yet: {0}")]
     Unsupported(String),
     /// A rule inside the engine does not hold: a defect of Pumice.
@@ -109,7 +115,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// Which fault an error tells of: one kind for one fault, whatever part of the program found it.
+/// The kind of a fault, the same whatever part of the program found it.
 ///
 /// ```
 /// use pumice_medium::{Error, ErrorKind};
@@ -126,11 +132,11 @@ pub enum ErrorKind {
     NoSpace,
     /// There is not enough memory.
     NoMemory,
-    /// Somebody else has the file open, or writes it.
+    /// Another program has the file open, or writes it.
     Locked,
     /// The file was changed by another program while it was open.
     Changed,
-    /// Bytes in the file are not what they should be.
+    /// Bytes in the file are invalid.
     Damaged,
     /// The file has something of a version that this program does not know.
     TooNew,
@@ -138,7 +144,7 @@ pub enum ErrorKind {
     NotFound,
     /// A name is taken.
     Exists,
-    /// What would change is open for reading only, or can only be read.
+    /// The file is open for reading only, or the object can only be read.
     ReadOnly,
     /// An object is of another kind, such as a group where a dataset was asked for.
     WrongKind,
@@ -148,7 +154,7 @@ pub enum ErrorKind {
     RankMismatch,
     /// There are more or fewer values than cells.
     CountMismatch,
-    /// No rule turns elements of one datatype into those of the other.
+    /// No conversion leads from one datatype to the other.
     TypeMismatch,
     /// A value that its type or the file's cannot have.
     WrongValue,
@@ -156,11 +162,11 @@ pub enum ErrorKind {
     FilterMissing,
     /// A filter failed, or its parameters make no sense.
     Filter,
-    /// Some changes cannot be encoded, and are not stored.
+    /// Some changes cannot be encoded and are not stored.
     NotStored,
-    /// The request contradicts itself, or what it is about.
+    /// The request contradicts itself or its object.
     Invalid,
-    /// Nobody has written this part yet.
+    /// This feature is not written yet.
     Unsupported,
     /// A defect of Pumice.
     Internal,
@@ -177,6 +183,7 @@ impl Error {
                 _ => ErrorKind::NotStored,
             },
             Self::Io { source, .. } => kind_of_io(source),
+            Self::NotSynced(_) => ErrorKind::Io,
             Self::Changed(_) => ErrorKind::Changed,
             Self::BeingWritten(_) => ErrorKind::Locked,
             Self::Decode(error) => kind_of_decode(error),
@@ -245,7 +252,7 @@ impl Error {
         }
     }
 
-    /// What went wrong first, without the object at which it happened.
+    /// The first cause, without the object at which it happened.
     pub fn cause(&self) -> &Self {
         match self {
             Self::At { source, .. } | Self::NotStored { source, .. } => source.cause(),
@@ -253,7 +260,7 @@ impl Error {
         }
     }
 
-    /// Whether all is stored but changes that filters refuse.
+    /// Whether everything was stored except for changes that filters refuse.
     pub fn is_not_stored(&self) -> bool {
         match self {
             Self::At { source, .. } => source.is_not_stored(),
@@ -261,22 +268,23 @@ impl Error {
         }
     }
 
-    /// Whether the file could be read as one that is being written (SWMR).
+    /// Whether the file must be opened for SWMR reading.
     pub fn is_being_written(&self) -> bool {
         matches!(self.cause(), Self::BeingWritten(_))
     }
 
-    /// Whether another program changed the file: what is there now is found by reading it again, or opening it.
+    /// Whether another program changed the file; refresh it or open it again.
     pub fn is_changed(&self) -> bool {
         matches!(self.cause(), Self::Changed(_))
     }
 
-    /// Whether it uses a version, class or type that only a newer program can know: it is not damaged.
+    /// Whether the file uses a version, class or type that only a newer program knows; it is not
+    /// damaged.
     pub fn is_newer(&self) -> bool {
         matches!(self.cause(), Self::Decode(error) if error.is_newer())
     }
 
-    /// Whether a filter that this build does not have is all that is missing.
+    /// Whether the only fault is a filter that this build does not have.
     pub fn is_missing_filter(&self) -> bool {
         self.cause().kind() == ErrorKind::FilterMissing
     }

@@ -1,5 +1,5 @@
-//! The journal of a commit: the blocks that it is about to overwrite, complete at the end of the
-//! file before the first of them is touched.
+//! The journal of a commit: all blocks that it will overwrite, complete at the end of the file
+//! before the first of them is overwritten.
 //!
 //! ```text
 //! where the file ends              and behind all of that
@@ -12,12 +12,12 @@
 //!   its checksum, 4 bytes
 //! ```
 //!
-//! Places are absolute; they may be in any part of a file that has several, such as a split file, whose journal
-//! is at the end of the first part. The last 40 bytes of a file tell whether it ends with a journal. One that
-//! is not complete was never begun to be applied and is nobody's; a complete one is applied when
-//! the file is opened for editing, and read through when it is opened for reading. Programs that do
-//! not know of it take it for bytes behind the end of the file, and drop it when they change the
-//! file.
+//! Addresses are absolute. In a file of several parts, such as a split file, they may be in any
+//! part, and the journal is at the end of the first. The last 40 bytes of a file tell whether it
+//! ends with a journal. An incomplete journal was never applied and is ignored; a complete one is
+//! applied when the file is opened for editing, and read through when it is opened for reading.
+//! Programs that do not know journals take one for bytes behind the end of the file, and drop it
+//! when they change the file.
 
 use pumice_bytes::{Reader, Writer as _, lookup3};
 use pumice_store::{ReadOp, Renewal, Store, WriteOp};
@@ -28,14 +28,14 @@ const SIGNATURE: &[u8; 8] = b"PumiceJ1";
 const TRAILER: u64 = 40;
 const ENTRY: u64 = 20;
 
-/// So many bytes of blocks are kept in memory by who reads through a journal. Of a longer one they are read from where
-/// they are, as often as they are needed.
+/// The most bytes of blocks that a reader of a journal keeps in memory. The blocks of a longer one
+/// are read from the file when they are needed.
 const MOST_KEPT: u64 = 8 << 20;
 
-/// So many bytes of a block are put into their place at a time.
+/// Bytes of a block that are copied at a time.
 const PIECE: u64 = 1 << 20;
 
-/// What a commit survives.
+/// The events that a commit survives.
 ///
 /// ```
 /// assert_eq!(pumice_medium::journal::Durability::default(), pumice_medium::journal::Durability::Process);
@@ -43,8 +43,8 @@ const PIECE: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// Nothing in particular: a program that ends in the middle of a commit leaves a file with old
-    /// and new metadata.
+    /// None: a program that ends within a commit leaves a file with a mixture of old and new
+    /// metadata.
     None,
     /// The end of the program at any instruction.
     #[default]
@@ -72,7 +72,7 @@ pub struct Writing<'s> {
 }
 
 impl<'s> Writing<'s> {
-    /// A journal behind the first `length` bytes of a store, with nothing in it.
+    /// An empty journal behind the first `length` bytes of a store.
     pub fn new(store: &'s dyn Store, length: u64) -> Self {
         Self { store, length, at: length, list: Vec::new(), count: 0 }
     }
@@ -88,7 +88,7 @@ impl<'s> Writing<'s> {
         self.store.write_vectored(&ops)
     }
 
-    /// Writes the last blocks and what makes it complete.
+    /// Writes the last blocks and the trailer, which makes the journal complete.
     pub fn finish(&mut self, blocks: &[(u64, &[u8])]) -> io::Result<()> {
         let mut ops = self.note(blocks);
         let mut end = std::mem::take(&mut self.list);
@@ -119,7 +119,7 @@ impl<'s> Writing<'s> {
     }
 }
 
-/// So much memory for what a file says that it has, or an error.
+/// Zeroed memory of a length that a file states, or an error.
 fn zeroed(length: u64) -> io::Result<Vec<u8>> {
     let length = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
     crate::zeroed(length).map_err(|_| io::ErrorKind::OutOfMemory.into())
@@ -207,13 +207,13 @@ impl Journal {
         store.set_len(self.length)
     }
 
-    /// The store as it is once the commit is finished, for reading.
+    /// A view of the store with the commit finished, for reading.
     pub fn seen_through(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
         Arc::new(Replayed { store, journal: RwLock::new(Some(self)) })
     }
 }
 
-/// A store that others may change, read through the journal that it has at the time, if it has one.
+/// A view of a store that others may change, with its last commit finished if it has a journal.
 pub fn seen_through_any(store: Arc<dyn Store>) -> io::Result<Arc<dyn Store>> {
     let journal = RwLock::new(Journal::find(&*store)?);
     Ok(Arc::new(Replayed { store, journal }))
@@ -262,12 +262,12 @@ struct Replayed {
 }
 
 impl Journal {
-    /// Whether a place is behind the journal: in another part of the store.
+    /// Whether an address is behind the journal, in another part of the store.
     fn is_before(&self, offset: u64) -> bool {
         offset > self.total
     }
 
-    /// Puts blocks of the journal over what was read.
+    /// Replaces bytes that were read by those of the journal's blocks.
     fn patch(&self, store: &dyn Store, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let (blocks, end) = (&self.blocks, offset + buffer.len() as u64);
         // Blocks are disjoint: of those that begin before, only the last can reach into it.

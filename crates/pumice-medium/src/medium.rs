@@ -4,14 +4,14 @@
 //! Addresses here are HDF5's: relative to the base address, which is not zero when a user block
 //! stands in front.
 //!
-//! Commits are in `medium/commit.rs`; what happens when too much waits for one, in
-//! `medium/pressure.rs`; elements that wait for one, in `medium/held.rs`.
+//! Commits are in `medium/commit.rs`, the memory limit of changed metadata in `medium/pressure.rs`,
+//! elements that wait for a commit in `medium/held.rs`.
 //!
 //! Invariants:
 //! - A staged image begins where the block it replaces begins, so a read finds it by address.
-//! - The lock of all that is known of space is held for map look-ups, for changing the file's length and while a
-//!   commit replaces blocks. Reads do not ask for it, of metadata neither, and [`Medium::put`] only where what it
-//!   writes waits for a commit.
+//! - The lock of `state` is held for map look-ups, for changing the file's length and while a
+//!   commit replaces blocks. No read takes it, and [`Medium::put`] takes it only for bytes that
+//!   wait for a commit.
 
 mod commit;
 mod finding;
@@ -53,7 +53,7 @@ pub struct Medium {
     base: u64,
     sizes: Sizes,
     writable: bool,
-    /// The path of the file, if it has one, and why it cannot be changed, if somebody wanted to.
+    /// The path of the file, if it has one, and the reason if it could not be opened for changing.
     name: OnceLock<String>,
     refusal: OnceLock<String>,
     durability: Durability,
@@ -68,16 +68,18 @@ pub struct Medium {
     /// All that the next commit writes, and the elements among it: reads look there first.
     images: Arc<Images>,
     held: Arc<Images>,
-    /// Blocks that wait for it elsewhere in the file.
+    /// Blocks that wait for the commit elsewhere in the file.
     parked: Arc<Parked>,
     /// A length that the store had when it was last asked: it may have grown since.
     seen: AtomicU64,
-    /// Whether there is one writer and many readers: a [`Swmr`].
+    /// The SWMR mode: a [`Swmr`].
     swmr: AtomicU8,
-    /// Whether unused space may yet be looked for.
+    /// The cause of a failed sync; nothing is committed from then on.
+    unsynced: OnceLock<String>,
+    /// Whether unused space may still be searched for.
     looks: AtomicBool,
-    /// Held shared by whoever makes metadata name other space, exclusively while a commit fixes
-    /// what it will write.
+    /// Held shared while metadata is changed to name other space, exclusively while a commit fixes
+    /// its blocks.
     changes: RwLock<()>,
 }
 
@@ -86,15 +88,15 @@ struct State {
     images: Arc<Images>,
     /// Bytes of all images.
     staged: usize,
-    /// Which images are elements, and the bytes of these.
+    /// Which images are elements, and their bytes.
     held: Held,
-    /// Images that may be parked, and what is.
+    /// Images that may be parked, and parked blocks.
     parking: Parking,
-    /// From how many on those in new space are written.
+    /// The staged bytes from which blocks in new space are written.
     spill_at: usize,
-    /// A commit whose journal is written, but which is not finished.
+    /// A commit with a complete journal that is not finished.
     pending: Option<commit::Pending>,
-    /// The superblock as it was last read or written here: nobody else writes one.
+    /// The superblock as last read or written here; no other program writes one.
     superblock: Option<Vec<u8>>,
     /// Where the parts of the file ended after the last commit.
     committed_ends: Vec<u64>,
@@ -154,12 +156,13 @@ impl Medium {
             parked,
             seen: AtomicU64::new(0),
             swmr: AtomicU8::new(Swmr::Off as u8),
+            unsynced: OnceLock::new(),
             looks: AtomicBool::new(false),
             changes: RwLock::new(()),
         }
     }
 
-    /// The same, whose commits survive as much as `durability` says.
+    /// The medium with commits that survive `durability`.
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
@@ -216,7 +219,7 @@ impl Medium {
         }))
     }
 
-    /// Says what the file is called.
+    /// Sets the file's name for messages.
     pub fn note_name(&self, path: &Path) {
         let _ = self.name.set(path.display().to_string());
     }
@@ -226,14 +229,15 @@ impl Medium {
         let _ = self.refusal.set(why);
     }
 
-    /// How far data can lie: the end of the file or of what is allocated, relative to the base.
+    /// The upper bound of addresses: the end of the file or of allocated space, relative to the
+    /// base.
     pub fn length(&self) -> Result<u64> {
         let total = self.store_length()?;
         Ok(total.saturating_sub(self.base).max(self.state().allocator.end()))
     }
 
-    /// Lets blocks that the file keeps elsewhere be read at their own addresses. For files that are
-    /// only read: a commit would write them.
+    /// Lets blocks that the file keeps elsewhere be read at their own addresses. Only for files
+    /// open for reading: a commit would write them.
     pub fn overlay(&self, blocks: impl Iterator<Item = (u64, Vec<u8>)>) {
         let state = self.state();
         blocks
@@ -245,13 +249,12 @@ impl Medium {
         self.images.get(address).map(|image| image.to_vec())
     }
 
-    /// Whether the next commit writes a block at `address`, or one under way has yet to.
+    /// Whether the next commit, or one under way, writes a block at `address`.
     pub fn is_staged(&self, address: u64) -> bool {
         self.images.contains(address) || self.parked.get(address).is_some()
     }
 
-    /// How many bytes the file has in all, wherever they lie: what sizes that it states are
-    /// measured against.
+    /// The bytes of the file in all its parts: the measure for sizes that the file states.
     pub fn volume(&self) -> Result<u64> {
         let stored = self.store.volume().map_err(|source| self.failed("find the size", source))?;
         Ok(stored.saturating_sub(self.base).max(self.state().allocator.used()))
@@ -268,7 +271,7 @@ impl Medium {
         Ok(stored.max(self.state().allocator.extent_at(address).end.saturating_sub(address)))
     }
 
-    /// Whether there are `length` bytes at `address`; mostly known without asking the store.
+    /// Whether there are `length` bytes at `address`. Mostly known without asking the store.
     pub fn reaches(&self, address: u64, length: u64) -> Result<bool> {
         let Some(end) = address.checked_add(length) else { return Ok(false) };
         let seen = self.seen.load(Ordering::Relaxed);
@@ -288,12 +291,12 @@ impl Medium {
         self.seen.store(length, Ordering::Relaxed);
     }
 
-    /// A store that the file refers to, as it is to be used.
+    /// Another store that the file refers to, wrapped as this file's store asks for.
     pub fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
         self.store.beside(other)
     }
 
-    /// Tells the store where what is stored ends, in absolute terms.
+    /// Tells the store its end, as an absolute address.
     pub fn settle(&self, end: u64) -> Result<()> {
         self.store.settle(end).map_err(|source| self.failed("find the end", source))?;
         match self.store.member_size() {
@@ -320,8 +323,8 @@ impl Medium {
         self.store.set_len(length).map_err(|source| self.failed(action, source))
     }
 
-    /// Space for `length` bytes of data that can be read at once, and how many of them, from the
-    /// first on, may have been written before; the others are zero.
+    /// Space for `length` bytes of data that can be read at once. Also returns how many of them,
+    /// from the start on, may be old bytes; the others are zero.
     pub fn allocate_zeroed(&self, length: u64) -> Result<(u64, u64)> {
         let address = self.allocate_raw(length)?;
         // Under the lock, as in a commit: the file must not be cut meanwhile.
@@ -399,7 +402,7 @@ impl Medium {
         self.store.read_vectored(ops).map_err(|source| self.failed("read", source))
     }
 
-    /// Writes raw data: to the file, or to what waits for a commit there.
+    /// Writes raw data to the file, or into elements that wait for a commit.
     pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
         match self.put_into_held(ops) {
             Some(mut rest) => self.put_stored(&mut rest),

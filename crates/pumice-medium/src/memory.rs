@@ -1,8 +1,8 @@
-//! Memory of a size that a file or a caller dictates: an error where there is not enough.
+//! Memory of a size that a file or a caller dictates, or an error.
 
 use crate::{Error, Result};
 
-/// Zeroed memory for a result, or an error where there is not enough.
+/// Zeroed memory for a result, or an error if there is not enough.
 ///
 /// The system decides about the size of pages. Asking for large ones is a gain where the machine has
 /// them at hand and a loss where a virtual machine must first get them from its host: the first touch
@@ -18,7 +18,7 @@ pub fn zeroed<T: bytemuck::Pod>(count: usize) -> Result<Vec<T>> {
     memory.map_err(|()| Error::NoMemory(format!("no memory for {count} cells")))
 }
 
-/// An empty list with room for `count` elements, or an error where there is not enough memory.
+/// An empty list with room for `count` elements, or an error if there is not enough memory.
 ///
 /// ```
 /// assert!(pumice_medium::reserved::<u64>(1 << 60).is_err());

@@ -1,13 +1,13 @@
 //! Metadata blocks as the rest of the engine sees them: read, allocate, free, stage.
 //!
-//! Nothing on disk changes while a program runs: a changed block is *staged*, and one commit
-//! writes all staged blocks. Reading a staged block gives the staged bytes.
+//! Committed metadata does not change between commits: a changed block is *staged*, and one commit
+//! writes all staged blocks. A read of a staged block gives the staged bytes.
 
 use crate::Result;
 use pumice_format::Sizes;
 pub use pumice_format::driver_info::DataKind;
 
-/// What libhdf5 uses unless it is told otherwise.
+/// libhdf5's default.
 pub const USUAL_CHUNK_NODE_RANK: u16 = 32;
 
 /// Where metadata blocks come from and go to.
@@ -20,10 +20,11 @@ pub trait MetadataIo: Send + Sync {
         USUAL_CHUNK_NODE_RANK
     }
 
-    /// The `length` bytes at `address`: the staged image if there is one, else what the file has.
+    /// The `length` bytes at `address`: the staged image if there is one, otherwise the file's
+    /// bytes.
     fn read(&self, address: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Space for `length` bytes that nothing refers to: of a header.
+    /// Space for a header of `length` bytes.
     fn allocate(&self, length: u64) -> Result<u64>;
 
     /// Space for `length` bytes of metadata or heaps of a kind, which files of several parts keep apart.
@@ -37,8 +38,8 @@ pub trait MetadataIo: Send + Sync {
         self.allocate(length)
     }
 
-    /// Gives space back. What a commit has written may still name it, so it is reused only after
-    /// the next one, unless it was taken since the last.
+    /// Gives space back. The committed file may still refer to it, so it is reused after the next
+    /// commit, or at once if it was taken since the last one.
     fn free(&self, address: u64, length: u64);
 
     /// Gives space of raw data back.
@@ -52,8 +53,8 @@ pub trait MetadataIo: Send + Sync {
         Ok(None)
     }
 
-    /// The bytes that the next commit writes at `address`, replacing any staged there before.
-    /// Blocks are always staged whole and begin at the same address that they are read from.
+    /// Sets the bytes that the next commit writes at `address`. Blocks are always staged whole, at
+    /// the address from which they are read.
     fn stage(&self, address: u64, bytes: Vec<u8>);
 
     /// Stages a block of a chunk index, which need not stay in memory until the commit.
@@ -62,7 +63,7 @@ pub trait MetadataIo: Send + Sync {
     }
 }
 
-/// Stages blocks as those of a chunk index.
+/// Stages blocks as blocks of a chunk index.
 pub struct OfIndex<'a>(pub &'a dyn MetadataIo);
 
 impl MetadataIo for OfIndex<'_> {

@@ -174,7 +174,7 @@ impl CellSet {
         Self::from_known(cells, list, runs)
     }
 
-    /// As [`from_ascending`](Self::from_ascending), for a list of so many runs.
+    /// [`from_ascending`](Self::from_ascending) for a list of `runs` runs.
     fn from_known(cells: u64, list: Vec<u32>, runs: u64) -> Self {
         let len = list.len() as u64;
         let form = match Smallest::of(cells, len, runs) {
@@ -213,8 +213,8 @@ impl CellSet {
         }
     }
 
-    /// Replaces a list by the cells of the set, which has fewer than 2^32 cells, defined or not. What the list
-    /// contains before means nothing, but saves filling it.
+    /// Replaces the contents of a list by the cells of the set, which has fewer than 2^32 cells.
+    /// The old contents only save clearing memory.
     ///
     /// ```
     /// use pumice_space::CellSet;
@@ -281,7 +281,7 @@ impl CellSet {
         Ok(collector.finish())
     }
 
-    /// Cells of the chunk, in the set or not.
+    /// The number of cells of the chunk, defined or not.
     pub fn cells(&self) -> u64 {
         self.cells
     }

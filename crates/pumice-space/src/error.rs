@@ -1,11 +1,11 @@
-//! What can be wrong with a request about shapes.
+//! The errors of shapes and selections.
 
 /// Any failure of this crate except undecodable bytes, which are a
 /// [`DecodeError`](pumice_bytes::DecodeError).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpaceError {
-    /// Two things that must have the same number of dimensions have not.
+    /// Two arguments must have the same number of dimensions.
     #[error("expected rank {expected}, found {found}")]
     RankMismatch {
         /// The rank that was needed.
@@ -31,7 +31,7 @@ pub enum SpaceError {
     InvalidHyperslab {
         /// The dimension.
         axis: usize,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// A shape that cannot be: a maximum below the size, or a chunk of size zero.
@@ -39,7 +39,7 @@ pub enum SpaceError {
     InvalidShape {
         /// The dimension.
         axis: usize,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// A number of cells or coordinates beyond 64 bits.
@@ -75,7 +75,7 @@ pub enum SpaceError {
         /// The most that can be said.
         most: u64,
     },
-    /// An encoding that cannot express what was asked of it.
+    /// An encoding cannot express its argument.
     #[error("{0} cannot be expressed in the requested encoding")]
     Inexpressible(&'static str),
 }

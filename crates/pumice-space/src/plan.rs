@@ -235,7 +235,7 @@ impl ChunkPart {
         collector.finish()
     }
 
-    /// What to copy where: ascending in cell, unless the file selection is points, which come in
+    /// The pieces to copy: ascending in cell, unless the file selection is points, which come in
     /// the caller's order and may repeat. `chunk_dims` is the shape of a whole chunk.
     pub fn segments(&self, chunk_dims: &[u64]) -> Segments<'_> {
         Segments(match &self.part {
@@ -288,7 +288,7 @@ pub struct Segments<'a>(Steps<'a>);
 
 #[derive(Clone, Debug)]
 enum Steps<'a> {
-    /// What is left of a line; its count may be zero.
+    /// The rest of a line; its count may be zero.
     Line(Line),
     Product(Box<ProductSegments>),
     Listed(std::slice::Iter<'a, Segment>),

@@ -1,10 +1,10 @@
 //! Cells named one by one, as applications hold them: columns of coordinates, compressed rows or
 //! columns, lists.
 //!
-//! [`Points`] borrows what the application has and copies nothing. [`PointPlan`] splits it by chunk:
-//! *stretches* of neighbouring points that lie in one chunk are found in one pass, on as many threads
-//! as there are, and put in order of their chunks. A stretch takes eight bytes however long it is, so
-//! the usual case, rows in order, costs little more than looking at the coordinates once.
+//! [`Points`] borrows the application's coordinates and copies nothing. [`PointPlan`] splits them
+//! by chunk: *stretches* of neighbouring points in one chunk are found in one pass, on all threads,
+//! and sorted by chunk. A stretch takes eight bytes however long it is, so rows in order, the usual
+//! case, cost little more than reading the coordinates once.
 
 mod bands;
 mod plan;

@@ -1,4 +1,4 @@
-//! Some cells of an array, and what can be asked of them.
+//! A selection of cells of an array, and questions about it.
 //!
 //! | kind | kept as | cost of a question |
 //! |---|---|---|
@@ -97,7 +97,7 @@ pub(crate) struct Points {
 }
 
 impl Selection {
-    /// Whether it is the other one, as far as that can be told without looking at cells: clones of one are.
+    /// Whether it is known to be equal without looking at cells: clones are.
     pub fn is(&self, other: &Selection) -> bool {
         match (&self.0, &other.0) {
             (Kind::All, Kind::All) | (Kind::None, Kind::None) => true,
@@ -292,8 +292,8 @@ impl Selection {
         }
     }
 
-    /// Number of selected cells, saturating. Points count each time they occur; what lies outside
-    /// `dims` counts too, except in unlimited hyperslabs.
+    /// Number of selected cells, saturating. Points count each time they occur; cells outside
+    /// `dims` count too, except in unlimited hyperslabs.
     pub fn count(&self, dims: &[u64]) -> u64 {
         match &self.0 {
             Kind::All => saturating_product(dims.iter().copied()),
@@ -375,8 +375,8 @@ impl Selection {
     /// The selected cells of an array of shape `dims` as row-major runs, ascending; points in the
     /// caller's order, neighbours joined.
     ///
-    /// What lies outside `dims` is left out. An array of more than 2^64 cells has no linear
-    /// positions, hence no runs.
+    /// Cells outside `dims` are left out. An array of more than 2^64 cells has no linear positions,
+    /// hence no runs.
     pub fn runs(&self, dims: &[u64]) -> Runs<'_> {
         Runs::new(self, dims)
     }
@@ -425,7 +425,7 @@ impl Selection {
         }
     }
 
-    /// Whether a dimension of it goes on as far as the extent does.
+    /// Whether a dimension of it is unlimited.
     pub fn is_unlimited(&self) -> bool {
         matches!(&self.0, Kind::Product(axes) if axes.iter().any(Axis::is_unlimited))
     }

@@ -11,8 +11,8 @@
 //! dimension below that range is one block. A set therefore has one list of blocks, and
 //! [`encode_cells`] and [`encode_dataspace`] write the same bytes for the same cells.
 //!
-//! Decoders take no more memory than the input, or a budget, justifies. Blocks may overlap; what
-//! lies outside the extent is refused.
+//! Decoders take no more memory than the input, or a budget, justifies. Blocks may overlap; cells
+//! outside the extent are refused.
 
 mod blocks;
 mod dataspace;

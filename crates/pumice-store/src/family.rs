@@ -1,15 +1,16 @@
-//! A family of files: one store in pieces of one size, each of them a file, which comes and goes as the
-//! store grows and shrinks.
+//! A family of files: one store in pieces of one size, each of them a file, which is created and
+//! removed as the store grows and shrinks.
 //!
 //! Invariants:
-//! - Every member before the last one that has bytes has as many as a member can have, so that the
-//!   members' bytes are those of the store without a gap. A member is filled up before the next one is
-//!   written, and members go from the last one on.
-//! - A file with bytes that this store did not write is never emptied, overwritten or taken away, unless
-//!   it is known to be a member. What lies behind the [end](Store::settle) of what is stored is one only if
-//!   a program left it that was ended while it had the family open. Such a program leaves a sign: from
-//!   the first change to [`unlock`](FamilyStore::unlock), an empty file stands behind the last one that
-//!   has bytes. (libhdf5 leaves empty members, too, where a family has shrunk.)
+//! - Every member before the last one with bytes is full, so the members' bytes are those of the
+//!   store without a gap. A member is filled up before the next one is written, and members are
+//!   removed from the last one on.
+//! - A file with bytes that this store did not write is never emptied, overwritten or removed,
+//!   unless it is known to be a member. A file behind the [end](Store::settle) of the store is a
+//!   member only if a program left it that ended while it had the family open. Such a program
+//!   leaves a sign: from the first change to [`unlock`](FamilyStore::unlock), an empty file stands
+//!   behind the last one with bytes. (libhdf5 leaves empty members, too, where a family has
+//!   shrunk.)
 
 use crate::observer::Observer;
 use crate::{FileStore, Locking, Store, named};
@@ -45,18 +46,19 @@ pub struct FamilyStore {
     members: RwLock<Vec<Arc<FileStore>>>,
     /// How many members, from the first on, are known to have all of their bytes.
     full: AtomicUsize,
-    /// Whether members came or went that their folder may not know of after a loss of power.
+    /// Whether members were created or removed that their folder may lose with the power.
     made: AtomicBool,
-    /// Whether the last member is an empty one, made before the first change, unless its name is taken.
+    /// Whether an empty member, made before the first change, is behind the last one, unless its
+    /// name is taken.
     spare: AtomicBool,
     /// Whether its name is taken.
     taken: AtomicBool,
-    /// What is called before every change of a file.
+    /// Called before every change of a file.
     observer: Observer,
 }
 
 impl FamilyStore {
-    /// The family whose first member is open (and locked, where it is to be): the others that are there
+    /// Opens a family whose first member is open (and locked if wanted). The other existing members
     /// are opened, locked and watched. `name` gives the path of each.
     pub fn open(
         first: Arc<FileStore>,
@@ -97,14 +99,14 @@ impl FamilyStore {
         })
     }
 
-    /// The same, which calls `before` before every change of a file: for who wants to see what a program
-    /// leaves that is ended there.
+    /// The store with `before` called before every change of a file, for tests of what an ended
+    /// program leaves.
     pub fn observed(mut self, before: impl Fn() + Send + Sync + 'static) -> Self {
         self.observer = Observer::new(before);
         self
     }
 
-    /// Takes empty members at the end away, if anything was changed, and gives up the locks of all
+    /// Removes empty members at the end if anything was changed, and gives up the locks of all
     /// others.
     pub fn unlock(&self) {
         self.remove_spare();
@@ -145,8 +147,8 @@ impl FamilyStore {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    /// A member that is to be changed, made with all before it if it is not there. The last one is empty
-    /// then, as far as that can be.
+    /// A member to be changed, created with all before it if it does not exist. The last one stays
+    /// empty if possible.
     fn member(&self, place: usize) -> io::Result<Arc<FileStore>> {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
         let room = members.len() + usize::from(self.taken.load(Ordering::Relaxed));
@@ -398,7 +400,7 @@ mod tests {
         other.lock(Locking::Required, true).unwrap();
     }
 
-    /// What stands in the way of growing over the file of this number, which is left as it is.
+    /// Checks that the store does not grow over the file of this number, which stays as it is.
     fn refused(folder: &tempfile::TempDir, store: &FamilyStore, number: u64) {
         let path = folder.path().join(number.to_string());
         let before = std::fs::read(&path).unwrap();

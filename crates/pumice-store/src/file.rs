@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// How errors begin that say that a file is not any more what was opened.
+/// The beginning of errors which say that the file is not the one that was opened.
 const CHANGED: &str = "the file was changed while it was open";
 
 /// As many pieces as the system takes in one call (`IOV_MAX` is 1024 on Linux and macOS).
@@ -33,9 +33,9 @@ const MANY: u64 = 512 << 10;
 #[derive(Debug)]
 pub struct FileStore {
     file: File,
-    /// When somebody last wrote to the file before it was watched.
+    /// The time of the last change before the file was watched.
     modified: OnceLock<SystemTime>,
-    /// Whether it was still so before the first write of our own.
+    /// Whether that time was unchanged before this store's first write.
     first_write: OnceLock<Result<(), String>>,
     /// How far there is room behind the end.
     roomy: AtomicU64,
@@ -58,8 +58,8 @@ impl FileStore {
         Ok(Self::new(file))
     }
 
-    /// Opens what holds raw data outside of HDF5 files for reading and writing: a file, which is created if there is
-    /// none, or a device.
+    /// Opens an external raw data file for reading and writing: a regular file, which is created if
+    /// it does not exist, or a device.
     pub(crate) fn open_raw(path: impl AsRef<Path>) -> io::Result<Self> {
         refuse_irregular_but(path.as_ref(), true)?;
         let mut options = OpenOptions::new();
@@ -73,8 +73,8 @@ impl FileStore {
         Ok(Self::new(file))
     }
 
-    /// Opens a file for reading. Directories, devices, FIFOs and sockets are refused: to open some of them
-    /// would wait for another program.
+    /// Opens a file for reading. Directories, devices, FIFOs and sockets are refused: opening some
+    /// of them would wait for another program.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         refuse_irregular(path.as_ref())?;
         Ok(Self::new(File::open(path)?))
@@ -91,8 +91,8 @@ impl FileStore {
         Self { file, modified: OnceLock::new(), first_write: OnceLock::new(), roomy }
     }
 
-    /// From now on, notices if another program writes to the file before this one does: the first
-    /// write fails then. Later on, our own writes hide those of others.
+    /// Watches for writes of other programs before this store's first write, which then fails.
+    /// Later on, this store's own writes hide others.
     pub fn watch(&self) -> io::Result<()> {
         let modified = self.file.metadata()?.modified()?;
         let _ = self.modified.set(modified);
@@ -112,9 +112,9 @@ impl FileStore {
         checked.as_ref().copied().map_err(changed)
     }
 
-    /// Locks the file until it is closed or unlocked, alone if `exclusive`, else together with
-    /// other readers. Fails with `WouldBlock` and says who is in the way; never waits. Says whether it is locked: it
-    /// is not where locks are not wanted, or not to be had and not required.
+    /// Locks the file until it is closed or unlocked, alone if `exclusive`, otherwise together with
+    /// other readers. Never waits; fails with `WouldBlock` and names the holder. Returns whether
+    /// the file is locked: not if locks are unwanted, or unavailable and not required.
     pub fn lock(&self, locking: Locking, exclusive: bool) -> io::Result<bool> {
         locking.lock(&self.file, exclusive)
     }
@@ -130,19 +130,19 @@ impl FileStore {
         Ok((metadata.modified()?, metadata.len()))
     }
 
-    /// The device and number of the file: the same for every path that leads to it.
+    /// The device and inode of the file, equal for every path that leads to it.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
         let metadata = self.file.metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
 }
 
-/// Says what something is that is no regular file.
+/// Fails for anything but a regular file, and says what it is.
 fn refuse_irregular(path: &Path) -> io::Result<()> {
     refuse_irregular_but(path, false)
 }
 
-/// Says what something is that is neither a regular file nor, if these will do, a device.
+/// Fails for anything but a regular file or, if allowed, a device, and says what it is.
 fn refuse_irregular_but(path: &Path, devices: bool) -> io::Result<()> {
     // What is not there, or cannot be looked at, is told by who opens it.
     let Ok(there) = std::fs::metadata(path) else { return Ok(()) };
@@ -227,7 +227,7 @@ impl Store for FileStore {
 }
 
 impl FileStore {
-    /// One system call where it suffices; what a short read leaves is read piece by piece.
+    /// Reads in one system call if possible; the rest of a short read is read piece by piece.
     fn read_neighbours(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
         let [first, _, ..] = ops else {
             return ops.iter_mut().try_for_each(|op| self.read_at(op.offset, op.buffer));
@@ -271,9 +271,9 @@ impl FileStore {
         Ok(())
     }
 
-    /// Has the system find blocks for many bytes behind the end of the file, all at once: as they come, it finds them
-    /// one by one, which takes half as long as copying them. Where that cannot be done, the write itself says what is
-    /// wrong.
+    /// Asks the system for blocks for many bytes behind the end of the file at once: finding them
+    /// one by one takes half as long as copying the bytes. An error here is left to the write
+    /// itself.
     #[cfg(target_os = "linux")]
     fn make_room(&self, offset: u64, len: u64) {
         use rustix::fs::{FallocateFlags, fallocate};

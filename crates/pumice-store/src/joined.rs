@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What lies between and behind the bytes that files have.
+/// The treatment of gaps between and behind the files' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
     /// They read as zeros, as far as there is a part.
@@ -56,7 +56,7 @@ pub struct JoinedStore {
 }
 
 impl JoinedStore {
-    /// A store of these parts, which must not overlap.
+    /// A store of parts that do not overlap.
     pub fn new(mut parts: Vec<Part>, gaps: Gaps) -> Self {
         parts.sort_by_key(|part| part.start);
         let written = parts.iter().map(|_| OnceLock::new()).collect();
@@ -64,8 +64,7 @@ impl JoinedStore {
         Self { parts, written, gaps }
     }
 
-    /// Makes the files of the first `length` bytes that are not there, so that what was never written
-    /// can be read.
+    /// Creates the missing files of the first `length` bytes, so that unwritten bytes can be read.
     pub fn make(&self, length: u64) -> io::Result<()> {
         for (place, (part, _)) in self.parts.iter().enumerate() {
             if part.start < length {
@@ -75,7 +74,7 @@ impl JoinedStore {
         Ok(())
     }
 
-    /// The file of a part, made if it is not there.
+    /// The file of a part, created if it does not exist.
     fn writable(&self, place: usize) -> io::Result<&FileStore> {
         let (part, _) = &self.parts[place];
         let written = &self.written[place];

@@ -60,12 +60,12 @@ pub struct WriteOp<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The steps of looking again at what other programs may change.
+/// A step of refreshing a store that other programs may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// Reads fail from now on: what is known of the store is of another time than what it will have.
+    /// Reads fail from now on, because the known state may be out of date.
     Stop,
-    /// Reads by this thread are of the store as it is now.
+    /// Reads by this thread see the present state.
     Look,
     /// All reads are.
     Done,
@@ -73,8 +73,8 @@ pub enum Renewal {
 
 /// A growable array of bytes with positional access.
 ///
-/// Calls that touch different bytes may run at the same time from any number of threads. The order
-/// of calls that touch the same bytes is the caller's business.
+/// Calls that touch different bytes may run at the same time from any number of threads. The caller
+/// orders calls that touch the same bytes.
 pub trait Store: Send + Sync {
     /// How many bytes there are from the first one on.
     fn len(&self) -> io::Result<u64>;
@@ -110,13 +110,13 @@ pub trait Store: Send + Sync {
         ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
     }
 
-    /// Says that all bytes from `offset` on will soon be written, `len` of them and each once: room may be found for
-    /// them all at once. Nothing else changes.
+    /// Announces writes of all `len` bytes from `offset` on, each once: the store may make room for
+    /// them at once. Nothing else changes.
     fn expect(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
 
-    /// Bytes of each of the files that it consists of, where it is a family of such.
+    /// The size of a member, if the store is a family of files.
     fn member_size(&self) -> Option<u64> {
         None
     }
@@ -127,30 +127,32 @@ pub trait Store: Send + Sync {
         vec![0]
     }
 
-    /// Says, before the first change, where what is stored ends: what lies behind may be somebody else's.
+    /// Tells the store its end before the first change: bytes behind it may belong to somebody
+    /// else.
     fn settle(&self, end: u64) -> io::Result<()> {
         let _ = end;
         Ok(())
     }
 
-    /// Another store that what is stored here refers to, such as external raw data, as it is to be used. A
-    /// store that watches its calls, or lets them fail, can do so with these, too.
+    /// Wraps another store that this one refers to, such as external raw data. A store that counts
+    /// its calls, or lets them fail, does so with those, too.
     fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
         other
     }
 
-    /// Fails if the store is known not to be any more what was opened: writing to it would be in vain
-    /// or harm somebody else.
+    /// Fails if the store is known not to be the one that was opened: a write would be lost or harm
+    /// somebody else.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whether other programs may change it while it is open, and reads fail if one has.
+    /// Whether other programs may change the store while it is open, so that reads fail after a
+    /// change.
     fn is_unlocked(&self) -> bool {
         false
     }
 
-    /// Lets reads be of what other programs have written by now, where they [fail](Self::is_unlocked) otherwise.
+    /// Takes the present state of a store whose reads [fail](Self::is_unlocked) after a change.
     fn renew(&self, step: Renewal) -> io::Result<()> {
         let _ = step;
         Ok(())

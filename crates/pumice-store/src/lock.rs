@@ -1,8 +1,8 @@
-//! Advisory locks on files, the same that libhdf5 takes: shared while a file is open for reading,
-//! exclusive while it is open for changing, by `flock`, never waiting.
+//! Advisory locks on files, as libhdf5 takes them: `flock`, shared for reading, exclusive for
+//! changing, never waiting.
 //!
-//! They keep programs apart that ask for them. They do not keep out those that do not, and they
-//! also keep apart two openings by the same program.
+//! They keep programs apart that ask for them, and also two openings by one program. They do not
+//! keep out programs that do not ask.
 
 use rustix::fs::{FlockOperation, flock, major, minor};
 use rustix::io::Errno;
@@ -33,7 +33,7 @@ pub enum Locking {
 }
 
 impl Locking {
-    /// What `HDF5_USE_FILE_LOCKING` says, or the default.
+    /// The value of `HDF5_USE_FILE_LOCKING`, or the default.
     pub fn from_environment() -> Self {
         let setting = std::env::var(VARIABLE).unwrap_or_default();
         Self::from_setting(&setting).unwrap_or_default()
@@ -49,7 +49,8 @@ impl Locking {
         }
     }
 
-    /// Locks an open file, and says whether it is locked now; `WouldBlock` if another opening of it is in the way.
+    /// Locks an open file, and returns whether it is locked; `WouldBlock` if another opening
+    /// prevents it.
     pub(crate) fn lock(self, file: &File, exclusive: bool) -> io::Result<bool> {
         if self == Self::Off {
             return Ok(false);
@@ -101,8 +102,8 @@ fn holder(file: &File) -> Option<String> {
     Some(format!("process {process} {}", name.trim()).trim().into())
 }
 
-/// Which process holds a lock on a file, by the system's list. Inodes of two devices may be equal; on file
-/// systems that do not tell on which device a file is, nobody is found.
+/// The process that holds a lock on a file, by the system's list. Inodes of two devices may be
+/// equal; if the file system does not tell the device of a file, no process is found.
 fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
     let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
     let held = locks.lines().filter(|line| line.contains("FLOCK"));

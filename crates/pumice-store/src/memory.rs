@@ -1,4 +1,5 @@
-//! A store in memory: for tests, for files that never touch a disk, and as the model of the others.
+//! A store in memory: for tests, for files that are never on disk, and as the model of other
+//! stores.
 
 use crate::Store;
 use std::io;
@@ -22,7 +23,7 @@ impl MemoryStore {
         Self { bytes: RwLock::new(bytes) }
     }
 
-    /// A copy of what it holds.
+    /// A copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.shared().clone()
     }

@@ -1,6 +1,6 @@
-//! Who is told before a store of several files changes one of them.
+//! An observer of a store of several files, called before it changes one.
 
-/// Calls somebody before every change, if there is anybody.
+/// A function to call before every change, if there is one.
 #[derive(Default)]
 pub(crate) struct Observer(Option<Box<dyn Fn() + Send + Sync>>);
 
@@ -10,7 +10,7 @@ impl Observer {
         Self(Some(Box::new(before)))
     }
 
-    /// Whether there is anybody.
+    /// Whether there is a function to call.
     pub(crate) fn is_there(&self) -> bool {
         self.0.is_some()
     }

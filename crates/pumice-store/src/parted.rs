@@ -1,8 +1,8 @@
 //! Several files as one store, each with a place and an end of its own: split and multi files, changed in
 //! place.
 //!
-//! The length of the store is that of its first file. What lies between the end of one file and the
-//! beginning of the next is nothing: it is neither read nor written, unless the file grows there.
+//! The length of the store is that of its first file. The gap between the end of one file and the
+//! beginning of the next is neither read nor written, unless the file grows there.
 
 use crate::observer::Observer;
 use crate::{FileStore, Locking, ReadOp, Store, WriteOp, named};
@@ -31,9 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct PartedStore {
     /// In order; the first one begins at 0.
     parts: Vec<Part>,
-    /// Whether files were made that their folder may not know of after a loss of power.
+    /// Whether files were created that their folder may lose with the power.
     made: AtomicBool,
-    /// What is called before every change of a file.
+    /// Called before every change of a file.
     observer: Observer,
 }
 
@@ -46,7 +46,7 @@ struct Part {
 }
 
 impl PartedStore {
-    /// The files that are there: the first one is open (and locked, where it is to be), the others are
+    /// Opens the existing files: the first one is open (and locked if wanted); the others are
     /// opened, locked and watched.
     pub fn open(
         first: Arc<FileStore>,
@@ -63,7 +63,7 @@ impl PartedStore {
         Self::new(first, path, others, false, open)
     }
 
-    /// The same with files that are made, or emptied where they are there; the first one, too.
+    /// Opens the files, created or emptied, the first one included.
     pub fn create(
         first: Arc<FileStore>,
         path: &Path,
@@ -110,8 +110,8 @@ impl PartedStore {
         Ok(Self { parts, made: AtomicBool::new(made), observer: Observer::default() })
     }
 
-    /// The same, which calls `before` before every change of a file: for who wants to see what a program
-    /// leaves that is ended there.
+    /// The store with `before` called before every change of a file, for tests of what an ended
+    /// program leaves.
     pub fn observed(mut self, before: impl Fn() + Send + Sync + 'static) -> Self {
         self.observer = Observer::new(before);
         self

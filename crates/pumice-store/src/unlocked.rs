@@ -1,11 +1,13 @@
 //! A file that is read without a lock, so that another program may be changing it.
 //!
-//! All reads are of the file as it was when it was opened, or looked at again by [`Store::renew`]; a read of anything
-//! else fails with [`ChangedMeanwhile`]. So who reads a structure block by block never has parts of two states.
+//! All reads are of the file as it was when it was opened, or last refreshed by [`Store::renew`]; a
+//! read of another state fails with [`ChangedMeanwhile`]. So a reader who goes through a structure
+//! block by block never has parts of two states.
 //!
-//! Whether a file has changed is told by its length and the time of its last change, which the system notes before it
-//! changes a byte. That time goes in steps: a second change within a step would not be seen. So a time counts only once it
-//! is older than a step, which is waited for, not for long.
+//! The length of a file and the time of its last change, which the system sets before it changes a
+//! byte, tell whether it has changed. That time advances in steps, and a second change within a
+//! step would not show. So a time counts only once it is older than a step; opening waits that
+//! long.
 
 use crate::{FileStore, ReadOp, Renewal, Store};
 use std::io;
@@ -17,10 +19,10 @@ use std::time::{Duration, Instant, SystemTime};
 const STEP: Duration = Duration::from_millis(10);
 const WHOLE_SECONDS: Duration = Duration::from_secs(2);
 
-/// How long is waited for a file that nobody changes.
+/// The longest wait for a file that changes all the time.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the error of a read says of a file that another program has changed.
+/// The error of a read after another program has changed the file.
 #[derive(Debug)]
 pub struct ChangedMeanwhile;
 
@@ -33,7 +35,7 @@ impl std::fmt::Display for ChangedMeanwhile {
 impl std::error::Error for ChangedMeanwhile {}
 
 impl ChangedMeanwhile {
-    /// Whether this is what an error says.
+    /// Whether an error is this one.
     pub fn is_cause(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
@@ -73,7 +75,7 @@ enum Access {
     None,
 }
 
-/// By what a state of a file is known.
+/// The mark of a state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: SystemTime,
@@ -81,19 +83,20 @@ struct Stamp {
 }
 
 impl UnlockedStore {
-    /// The file as it is now. Waits a moment if it was changed just now; fails if it is being changed all the time.
+    /// The file as it is now. Waits a moment if it was changed just now; fails if it changes all
+    /// the time.
     pub fn new(file: Arc<FileStore>) -> io::Result<Self> {
         let view = View { stamp: quiet(&file)?, access: Access::All };
         Ok(Self { file, view: RwLock::new(view) })
     }
 
-    /// Whether the file is as it was when it was last looked at.
+    /// Whether the file is in the state that was last taken.
     pub fn is_unchanged(&self) -> bool {
         let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
         stamp(&self.file).is_ok_and(|now| now == view.stamp)
     }
 
-    /// Fails unless what was read just now is of the file as it was.
+    /// Fails unless the bytes that were read are of the known state.
     fn check(&self) -> io::Result<()> {
         let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
         let allowed = match view.access {
@@ -104,7 +107,7 @@ impl UnlockedStore {
         if allowed && stamp(&self.file)? == view.stamp { Ok(()) } else { Err(changed()) }
     }
 
-    /// A read, which counts if the file has not changed when it is done.
+    /// A read that counts only if the file has not changed when it is done.
     fn read<T>(&self, read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let result = read();
         // Where a file was cut, that is the reason.
@@ -122,7 +125,7 @@ fn stamp(file: &FileStore) -> io::Result<Stamp> {
     Ok(Stamp { modified, length })
 }
 
-/// What the file is known by, once that cannot stay the same if it changes.
+/// The stamp of the file, once no change could leave it the same.
 fn quiet(file: &FileStore) -> io::Result<Stamp> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -5,13 +5,12 @@
 //! node takes from a neighbour or is merged), so one insertion or removal touches one path and its
 //! neighbours. A commit stages exactly the nodes that changed.
 //!
-//! Nodes of two records cannot be split before another comes: they take it, are split on the way back, and
-//! are filled up on the way back when nothing is left of them.
+//! Nodes of two records cannot be split before a third comes: they take it and are split on the way
+//! back. For the same reason they are filled up on the way back when they are empty.
 //!
-//! Invariant, for nodes that are not the root: after every operation a node has at least the
-//! *merge* count of its level, and at most the *split* count, as libhdf5 expects of a tree that it
-//! is to change. Trees of others may have nodes without a record, which libhdf5 makes where nodes have
-//! few.
+//! Invariant, for all nodes but the root: after every operation a node has at least the *merge*
+//! count of its level and at most the *split* count, as libhdf5 expects. Trees of other writers may
+//! have nodes without a record, which libhdf5 makes where nodes have few.
 
 mod balance;
 mod node;
@@ -28,18 +27,18 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// What an index of dense links, dense attributes or huge objects looks like.
+/// The parameters of an index of dense links, dense attributes or huge objects.
 pub const SMALL_NODES: TreeParameters = TreeParameters { node_size: 512, split: 100, merge: 40 };
 
-/// What a node takes in memory beside its bytes in the file.
+/// Memory of a node beside its bytes in the file.
 const NODE_OVERHEAD: usize = 256;
 
-/// Compares a record with what is looked for: less if the record comes first.
+/// Compares a record with the one that is searched for: less if the record comes first.
 pub trait Probe: FnMut(&[u8]) -> Result<Ordering> {}
 
 impl<F: FnMut(&[u8]) -> Result<Ordering>> Probe for F {}
 
-/// What is called with every record in order.
+/// Called with every record in order.
 pub type Visit<'a> = dyn FnMut(&[u8]) -> Result<ControlFlow<()>> + 'a;
 
 /// A tree.
@@ -51,11 +50,11 @@ pub struct Tree {
     header: u64,
     header_dirty: bool,
     root: Child,
-    /// Whether nodes can be split and merged, as high as the tree may become.
+    /// Whether nodes of every level that the tree may reach can be split and merged.
     changeable: bool,
 }
 
-/// What all nodes of one tree share.
+/// The parameters that all nodes of one tree share.
 #[derive(Debug)]
 struct Context {
     tree_type: u8,
@@ -72,7 +71,7 @@ enum Target<'a, P> {
 }
 
 impl Context {
-    /// What a node of `depth` holds.
+    /// The layout of a node of `depth`.
     fn level(&self, depth: usize) -> Result<TreeLevel> {
         self.levels.level(depth).copied().ok_or_else(|| damaged(UNDEFINED, "a node", depth))
     }
@@ -150,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// What it was made with.
+    /// The parameters of the tree.
     pub fn parameters(&self) -> TreeParameters {
         self.context.levels.parameters()
     }
@@ -165,7 +164,7 @@ impl Tree {
         if self.root.is_empty() { 0 } else { self.root.total() }
     }
 
-    /// Gives the tree its place in the file now, so that others can name it before the commit.
+    /// Allocates the header now, so that others can refer to it before the commit.
     pub fn place(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         if self.header == UNDEFINED {
             self.header = io.allocate_for(DataKind::Tree, TreeHeader::size(io.sizes()) as u64)?;
@@ -229,8 +228,8 @@ impl Tree {
         Ok(Some(removed))
     }
 
-    /// Calls `act` with the node and position of a record, and says whether there is one.
-    /// If `act` says that it changed the node, the way there is marked for the next commit.
+    /// Calls `act` with the node and position of a record, and returns whether there is one. If
+    /// `act` says that it changed the node, the way there is marked for the next commit.
     fn find<P: Probe>(
         &mut self,
         io: &dyn MetadataIo,
@@ -276,7 +275,8 @@ impl Tree {
         self.root.for_each(&mut self.context, depth, io, visit)
     }
 
-    /// Stages what changed. Returns where the tree is: nowhere if it is empty and was never placed.
+    /// Stages changed nodes. Returns the address of the tree: undefined if it is empty and was
+    /// never placed.
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         let sizes = io.sizes();
         if self.header == UNDEFINED && self.root.is_empty() {
@@ -303,7 +303,7 @@ impl Tree {
         Ok(self.header)
     }
 
-    /// Visits, in order, the records behind what `probe` looks for.
+    /// Visits the records behind the one that `probe` searches for, in order.
     pub fn for_each_after<P: Probe>(
         &mut self,
         io: &dyn MetadataIo,
@@ -322,7 +322,7 @@ impl Tree {
         self.context.loaded * (self.context.levels.parameters().node_size as usize + NODE_OVERHEAD)
     }
 
-    /// Forgets all nodes below the root that have not changed since they were read or staged.
+    /// Drops all nodes below the root that have not changed since they were read or staged.
     pub fn forget_unchanged(&mut self) {
         self.context.loaded = 0;
         if let Child::Loaded(root) = &mut self.root {

@@ -9,7 +9,7 @@ pub fn pipeline_of(message: &messages::Pipeline) -> Result<Pipeline> {
     Ok(Pipeline::new(message.filters.iter().map(spec_of).collect())?)
 }
 
-/// What a message says of one filter.
+/// The filter that a pipeline message describes.
 pub fn spec_of(description: &FilterDescription) -> FilterSpec {
     FilterSpec {
         id: description.id,

@@ -3,9 +3,9 @@
 //! Blocks are read when they are first needed and kept as long as the heap is. A block says itself
 //! where in the heap it stands, so that none can appear twice.
 //!
-//! Heaps with filters are read, not changed: whoever wants to change one moves its objects to a new
-//! heap ([`FractalHeap::is_changeable`]). Which bytes of the blocks are free is found from the ids that
-//! are in use ([`FractalHeap::survey`]), once, before the first change, and noted for libhdf5.
+//! Heaps with filters are read, not changed: to change one, its objects are moved to a new heap
+//! ([`FractalHeap::is_changeable`]). The free bytes of the blocks are found from the ids in use
+//! ([`FractalHeap::survey`]), once, before the first change, and stored for libhdf5.
 //!
 //! | module | what is there |
 //! |---|---|
@@ -47,19 +47,19 @@ pub struct FractalHeap {
     pipeline: Pipeline,
     /// Direct blocks that were needed, by their place in the heap.
     blocks: BTreeMap<u64, Block>,
-    /// Indirect blocks that were needed, by their place in the heap. Their first child is direct and
-    /// their further ones stand further on, so that no two have the same place.
+    /// Loaded indirect blocks, by their offset in the heap. Their first child is direct and the
+    /// others have higher offsets, so no two blocks have the same offset.
     tables: BTreeMap<u64, Table>,
-    /// What is free, once somebody wants to change something.
+    /// The free space, known before the first change.
     space: Option<Space>,
-    /// What the file says is free, once we wrote it.
+    /// The free space as the file states it, once it was written here.
     note: Option<Note>,
     /// Huge objects by key, once one was asked for.
     huge: Option<Tree>,
 }
 
 impl FractalHeap {
-    /// A new heap, whose place in the file is taken at once.
+    /// A new heap. Its header is allocated at once.
     pub fn create(medium: &Arc<Medium>, shape: HeapShape) -> Result<Self> {
         let context = Context::new(medium.sizes());
         let address = medium.allocate(HeapHeader::encoded_length(&context) as u64)?;
@@ -131,7 +131,7 @@ impl FractalHeap {
         })
     }
 
-    /// Finds out what is free, from the ids of all objects that the heap has.
+    /// Finds the free space, from the ids of all objects in the heap.
     pub fn survey(&mut self, ids: &mut dyn Iterator<Item = &[u8]>) -> Result<()> {
         if self.space.is_some() {
             return Ok(());
@@ -224,7 +224,7 @@ impl FractalHeap {
         Ok(())
     }
 
-    /// Stages what changed.
+    /// Stages changed blocks.
     pub fn commit(&mut self) -> Result<()> {
         self.place_root()?;
         self.stage_blocks()?;
@@ -237,8 +237,8 @@ impl FractalHeap {
         Ok(())
     }
 
-    /// Stages what keeps its place however the heap grows. Gives about how many bytes of memory the
-    /// rest takes, which waits for a commit: its old places would be holes in the file.
+    /// Stages blocks that keep their address however the heap grows. Returns about the memory, in
+    /// bytes, of the others, which wait for a commit: their old places would be holes in the file.
     pub fn spill(&mut self) -> Result<usize> {
         self.stage_blocks()?;
         if !self.header_dirty {
@@ -308,7 +308,7 @@ impl FractalHeap {
         Ok(())
     }
 
-    /// Reads every block, so that what is damaged is found.
+    /// Reads every block, to find damage.
     pub fn verify(&mut self) -> Result<()> {
         let mut starts = Vec::new();
         self.for_each_block(&mut |kept, block, _| {

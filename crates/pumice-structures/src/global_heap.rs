@@ -1,9 +1,9 @@
 //! The global heap as a living thing: finds the objects behind the variable-length references of a
 //! file, and keeps new ones (`write`).
 //!
-//! Collections that were read are kept for a while, so that the next piece of a dataset, whose
-//! objects mostly lie in the collections of the last, finds them; how many is bounded in bytes.
-//! Collections that lie close together are read in one go.
+//! Collections that were read are kept for a while, within a limit of bytes, because the next piece
+//! of a dataset mostly uses the same ones. Collections that lie close together are read in one
+//! call.
 
 mod found;
 mod leaving;
@@ -39,7 +39,7 @@ const KEPT: usize = 8 << 20;
 const GAP: u64 = 32 << 10;
 /// The most that is read in one go on a guess.
 const PIECE: u64 = 1 << 20;
-/// Bytes of elements whose collections are looked for at once.
+/// Bytes of elements whose collections are looked up at once.
 const BATCH: usize = 256 << 10;
 /// An object may be referred to more than once: how many bytes a byte of the file, or of references,
 /// may become before that counts as damage.
@@ -51,10 +51,10 @@ pub struct GlobalHeap {
     kept: Mutex<Kept>,
     writing: Mutex<write::Writing>,
     readers: Readers,
-    /// How often collections that the file has were made anew: what was read of one meanwhile may be neither
-    /// old nor new.
+    /// Counts rewrites of collections in the file: a read of one during a rewrite may mix old and
+    /// new bytes.
     renewed: Renewals,
-    /// Places and lengths of all collections that were read, for those who ask for them.
+    /// Addresses and lengths of all collections that were read, if they are watched.
     seen: Mutex<Option<BTreeMap<u64, u64>>>,
 }
 
@@ -64,7 +64,8 @@ struct Kept {
     /// Oldest first.
     order: VecDeque<u64>,
     bytes: usize,
-    /// How often each was forgotten because it changed: what was read before is not kept after that.
+    /// Counts how often each collection changed: what was read before a change is not kept after
+    /// it.
     changes: Counts,
 }
 
@@ -81,8 +82,8 @@ impl GlobalHeap {
         Self { medium, kept, writing, readers, renewed, seen }
     }
 
-    /// To be held from before elements are read until their references are followed, or what they lead to
-    /// is given back.
+    /// A guard to hold from reading elements until their references are followed, or their objects
+    /// are given back.
     pub fn reading(&self) -> Reading<'_> {
         self.readers.begin()
     }
@@ -139,7 +140,7 @@ impl GlobalHeap {
         Ok(loaded.object(address, index)?.to_vec())
     }
 
-    /// Forgets what was read, which another program may have changed.
+    /// Forgets collections that were read, because another program may have changed them.
     pub fn forget_read(&self) {
         *self.kept() = Kept::default();
     }
@@ -175,12 +176,13 @@ impl GlobalHeap {
         loaded
     }
 
-    /// The collection at `address`; kept if the file has it as it is.
+    /// The collection at `address`. It is kept if it is the same in the file.
     fn read(&self, address: u64) -> Result<Arc<Loaded>> {
         self.read_from(address, &[], self.renewed.of(address))
     }
 
-    /// The same, of which `start` may be known since it had been made anew so often.
+    /// Reads the collection at `address`. `start` may have its first bytes, as of the rewrite with
+    /// the number `renewed`.
     fn read_from(&self, address: u64, start: &[u8], renewed: u64) -> Result<Arc<Loaded>> {
         let changes = self.kept().changes.of(address);
         if let Some(bytes) = self.changed(address) {
@@ -290,14 +292,15 @@ struct Objects<'a> {
     last: Option<(u64, Arc<Loaded>)>,
     /// How many more bytes are believable.
     budget: u64,
-    /// Where objects are that are not short, by their references: cells that were never written all refer to the
-    /// fill value's. The smallest count of those, and the length of the object that was found last.
+    /// Positions of copied objects that are not short, by reference: unwritten cells all refer to
+    /// the fill value's object. Also the smallest count of these, and the length of the object that
+    /// was found last.
     placed: HashMap<Vec<u8>, u64>,
     least: u32,
     length: u64,
 }
 
-/// From so many bytes on, an object that is referred to again is not copied again.
+/// Objects of at least this length are copied once, however often they are referred to.
 const NOT_SHORT: u64 = 256;
 
 impl<'a> Objects<'a> {

@@ -1,10 +1,9 @@
 //! Chunk indexes: from a chunk's coordinates to its place in the file.
 //!
-//! A [`ChunkIndex`] is the living form of the index that a layout message names. Its blocks, pages
-//! and nodes are read when they are first needed, kept in memory until they are
-//! [forgotten](ChunkIndex::trim), changed there, and written by
-//! [`commit`](ChunkIndex::commit): only those that changed, children before parents, the header
-//! last. All kinds pass one test suite (`tests/it/index.rs`).
+//! A [`ChunkIndex`] is the index that a layout message names, in memory. Its blocks, pages and
+//! nodes are read when they are first needed, kept until they are [trimmed](ChunkIndex::trim), and
+//! written by [`commit`](ChunkIndex::commit): only changed ones, children before parents, the
+//! header last. All kinds pass one test suite (`tests/it/index.rs`).
 //!
 //! | kind | when chosen | on disk |
 //! |---|---|---|
@@ -15,9 +14,9 @@
 //! | version 2 B-tree | several unlimited axes | header, nodes |
 //! | version 1 B-tree | in files for HDF5 1.8 and older | nodes |
 //!
-//! Invariants: a block is in memory at most once, and a block that two others claim to own is refused,
-//! so that no file can make an index larger in memory than the file itself or lead it in circles.
-//! An index knows nothing of the chunks' bytes: it neither allocates nor frees them.
+//! Invariants: a block is in memory at most once, and a block with two parents is refused, so that
+//! no file can make an index larger in memory than the file itself or lead it in circles. An index
+//! knows nothing of the chunks' bytes: it neither allocates nor frees them.
 //!
 //! ```
 //! use pumice_structures::index::{ChunkIndex, IndexKind, IndexShape};
@@ -67,7 +66,7 @@ use single::Single;
 use std::ops::ControlFlow;
 use tree::Tree;
 
-/// What [`ChunkIndex::for_each`] calls for every chunk that is stored.
+/// Called by [`ChunkIndex::for_each`] for every stored chunk.
 pub type Visit<'a> = dyn FnMut(&[u64], &ChunkRecord) -> Result<ControlFlow<()>> + 'a;
 
 /// A chunk index of any kind.
@@ -98,7 +97,7 @@ enum Form {
     BTree1(BTree1),
 }
 
-/// Calls the same method of whichever form an index has.
+/// Calls the same method of an index's form.
 macro_rules! delegate {
     ($form:expr, $inner:ident => $call:expr) => {
         match $form {
@@ -112,7 +111,7 @@ macro_rules! delegate {
     };
 }
 
-/// What an index is made with; each kind of index looks at its own.
+/// The creation parameters of an index; each kind uses its own.
 ///
 /// ```
 /// let usual = pumice_structures::index::IndexParameters::default();
@@ -136,7 +135,7 @@ impl Default for IndexParameters {
 }
 
 impl ChunkIndex {
-    /// The kind of index for a dataset of these dimensions, all in cells; `u64::MAX` is unlimited.
+    /// The kind of index for a dataset of these dimensions, in cells; `u64::MAX` is unlimited.
     pub fn choose(current: &[u64], maximum: &[u64], chunk: &[u64]) -> IndexKind {
         shape::choose(current, maximum, chunk)
     }
@@ -170,8 +169,8 @@ impl ChunkIndex {
         Ok(Self { shape, form, trims: 0 })
     }
 
-    /// The index whose header stands at `address`, or an empty one if that is undefined. For an
-    /// implicit index it is the address of the first chunk. A single chunk has no header: use
+    /// The index whose header is at `address`, or an empty one if that is undefined. For an
+    /// implicit index, `address` is that of the first chunk. A single chunk has no header: use
     /// [`open_single`](Self::open_single).
     pub fn open(
         kind: IndexKind,
@@ -228,7 +227,7 @@ impl ChunkIndex {
         }
     }
 
-    /// What it was made with.
+    /// The creation parameters.
     pub fn parameters(&self) -> IndexParameters {
         let mut parameters = IndexParameters::default();
         match &self.form {
@@ -248,7 +247,7 @@ impl ChunkIndex {
         }
     }
 
-    /// The form of its records: what the file has, once opened.
+    /// The format of its records.
     pub fn format(&self) -> &RecordFormat {
         delegate!(&self.form, form => form.format())
     }
@@ -317,8 +316,8 @@ impl ChunkIndex {
         delegate!(&mut self.form, form => form.remove(io, coord))
     }
 
-    /// Calls `visit` for every chunk that is stored: trees in order of coordinates, arrays in order
-    /// of slots, which is the same unless the unlimited axis is not the first.
+    /// Calls `visit` for every stored chunk: trees in order of coordinates, arrays in order of
+    /// slots, which is the same unless the unlimited axis is not the first.
     pub fn for_each(&mut self, io: &dyn MetadataIo, visit: &mut Visit<'_>) -> Result<()> {
         self.for_each_after(io, None, visit)
     }
@@ -345,7 +344,7 @@ impl ChunkIndex {
         }
     }
 
-    /// Forgets blocks that have not changed since they were read or staged.
+    /// Drops blocks that have not changed since they were read or staged.
     pub fn trim(&mut self) {
         self.trims += 1;
         match &mut self.form {
@@ -357,7 +356,8 @@ impl ChunkIndex {
         }
     }
 
-    /// How often blocks were forgotten: who has read one for it before may have an older one than there is.
+    /// Counts trims: a block that was read for the index before a trim may be older than the
+    /// present one.
     pub fn trims(&self) -> u64 {
         self.trims
     }
@@ -369,9 +369,9 @@ impl ChunkIndex {
         Ok(())
     }
 
-    /// Stages every changed block, allocating what is new, and gives the address for the layout
-    /// message: of the header, or of the chunk itself if it is single. Undefined as long as nothing
-    /// was ever inserted, unless the header was [placed](Self::place).
+    /// Stages every changed block, allocating new ones, and returns the address for the layout
+    /// message: the header's, or the chunk's own if it is single. Undefined as long as nothing was
+    /// ever inserted, unless the header was [placed](Self::place).
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         delegate!(&mut self.form, form => form.commit(&OfIndex(io)))
     }

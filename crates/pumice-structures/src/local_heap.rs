@@ -1,10 +1,11 @@
 //! A local heap as a living thing: the strings of an old-style group, or of external files.
 //!
 //! The whole data segment is in memory. Strings take multiples of 8 bytes. A segment that gets too
-//! small becomes twice as long, one that is mostly free becomes shorter; it gets its new place with the
-//! next commit, so that those on the way there leave no holes. The header stays where it is.
+//! small becomes twice as long, one that is mostly free becomes shorter. It gets its new address
+//! with the next commit, so that intermediate lengths leave no holes. The header stays at its
+//! address.
 //!
-//! Invariant: `header.data_size` is what the segment has in the file.
+//! Invariant: `header.data_size` is the length of the segment in the file.
 
 use pumice_bytes::DecodeError;
 use pumice_format::local_heap::LocalHeap as Header;
@@ -30,7 +31,7 @@ pub struct LocalHeap {
     /// Free ranges by their offset, once something is to be changed.
     free: Option<BTreeMap<u64, u64>>,
     dirty: bool,
-    /// Whether a commit wrote it since it was opened: its place may be behind much that is free by now.
+    /// Whether a commit wrote it since it was opened: space before it may have become free.
     written: bool,
 }
 
@@ -132,7 +133,7 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// Stages what changed.
+    /// Stages a changed heap.
     pub fn commit(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if !self.dirty {
             return Ok(());
@@ -155,8 +156,8 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// The same before a commit, unless strings have to get another place. Gives about how many bytes of
-    /// memory wait for the commit.
+    /// Stages the heap before a commit, unless its segment has to move. Returns about the memory,
+    /// in bytes, that waits for the commit.
     pub fn spill(&mut self, io: &dyn MetadataIo) -> Result<usize> {
         let length = self.segment_bytes();
         if self.dirty && self.header.data_size != length {
@@ -169,7 +170,7 @@ impl LocalHeap {
         Ok(0)
     }
 
-    /// After a commit has made most of the file free: moves a segment that was changed before that. Says
+    /// Moves a segment that was changed before a commit that freed most of the file. Returns
     /// whether it did.
     pub fn move_down(&mut self, io: &Medium) -> Result<bool> {
         let place = (self.header.data_address, self.header.data_size);
@@ -236,7 +237,7 @@ impl LocalHeap {
         Ok(())
     }
 
-    /// Cuts a segment whose strings all are in its first quarter.
+    /// Cuts a segment whose strings are all in its first quarter.
     fn shorten(&mut self) -> Result<()> {
         let old = self.segment_bytes();
         let last = self.ranges()?.last_key_value().map(|(&offset, &length)| (offset, length));

@@ -6,7 +6,7 @@
 
 pub mod table;
 
-use pumice_cache::trace::{Access, Trace};
+use pumice_trace::trace::{Access, Trace};
 
 /// The size of every chunk: the largest that HDF5's guides recommend.
 pub const CHUNK: u64 = 1 << 20;

@@ -67,7 +67,7 @@ enum Step {
 /// many.
 #[derive(Debug, Clone)]
 enum Kernel {
-    /// The bytes are the same.
+    /// Both datatypes have the same bytes.
     Copy,
     Number(NumberKernel),
     Bits(Box<BitsKernel>),
@@ -97,7 +97,8 @@ impl Conversion {
         Kernel::new(from, to)
     }
 
-    /// The same, with converted elements transformed: what a read does. `to` is the target.
+    /// The conversion followed by a transform of the converted elements, as in a read. `to` is the
+    /// target.
     ///
     /// ```
     /// # use pumice_types::{Conversion, Datatype};
@@ -113,8 +114,7 @@ impl Conversion {
         Ok(Self { transform, ..self })
     }
 
-    /// The same, with elements transformed before they are converted: what a write does. `from` is
-    /// the source.
+    /// The conversion after a transform of the elements, as in a write. `from` is the source.
     pub fn after(self, transform: &Transform, from: &Datatype) -> Result<Self, TypeError> {
         let transform = Some(Arc::new(Step::Before(Prepared::new(transform, from)?)));
         Ok(Self { transform, ..self })
@@ -239,8 +239,7 @@ impl Kernel {
         }
     }
 
-    /// Converts a whole number of elements. Elements may be whole arrays of what the kernel
-    /// converts.
+    /// Converts a whole number of elements. An element may be an array of numbers.
     fn run(&self, source: &[u8], target: &mut [u8]) {
         match self {
             Self::Copy => target.copy_from_slice(source),
@@ -253,8 +252,8 @@ impl Kernel {
     }
 }
 
-/// What number kernels convert between. Fields that make no difference to an element's bytes have
-/// one fixed value, so that equal numbers have equal bytes.
+/// A number type as kernels see it. Fields that make no difference to an element's bytes have one
+/// fixed value, so that equal numbers have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Number {
     Integer(Integer),

@@ -5,8 +5,8 @@ use half::f16;
 use std::fmt;
 use std::str::Utf8Error;
 
-/// An [`H5Type`] whose bytes in memory are an element, known to the compiler: what columns and compressed
-/// matrices are made of.
+/// An [`H5Type`] whose bytes in memory are an element, known to the compiler: the element type of
+/// columns and compressed matrices.
 ///
 /// ```
 /// use pumice_types::{Datatype, Element, H5Type};
@@ -49,7 +49,7 @@ impl<const N: usize> Element for FixedText<N> {}
 pub struct FixedText<const N: usize>([u8; N]);
 
 impl<const N: usize> FixedText<N> {
-    /// The text, padded; nothing if it is longer.
+    /// The text, padded; `None` if it is longer.
     pub fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; N];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! What can go wrong with datatypes: one non-exhaustive enum for the crate.
+//! The errors of datatypes.
 
 use thiserror::Error;
 
@@ -29,7 +29,7 @@ pub enum TypeError {
         /// Bytes given.
         found: usize,
     },
-    /// The target has not the size that the source's elements need.
+    /// The target does not have the size that the source's elements need.
     #[error("target has {found} bytes, expected {expected}")]
     TargetLength {
         /// Bytes that the converted elements take.
@@ -42,7 +42,7 @@ pub enum TypeError {
     Invalid {
         /// Class of the offending datatype, as in "compound".
         class: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A value that the type which it is read or written as cannot have.
@@ -58,9 +58,9 @@ pub enum TypeError {
         expression: String,
         /// Characters before the one that is wrong.
         at: usize,
-        /// What could stand there.
+        /// The tokens that could stand there.
         expected: &'static str,
-        /// What does.
+        /// The token that does.
         found: String,
     },
 }

@@ -1,13 +1,13 @@
 //! Which types of Rust are elements of which datatypes, and how their values become bytes.
 //!
-//! Most are *plain*: their bytes in memory are an element, and slices of them go between file and memory
-//! without being looked at. Others are put together value by value, into elements without gaps and a heap for
-//! what is of variable length; these bytes have a datatype as any others, and are converted like them.
+//! Most are *plain*: their bytes in memory are an element, and slices of them are copied between
+//! file and memory. Others are converted value by value to elements without gaps and a heap for
+//! data of variable length; these bytes have a datatype like any others.
 //!
-//! `unsafe` is here and nowhere else in the crate. The reason: whether a struct is plain is known when it is
-//! compiled, from the types of its fields, but not to a macro that sees their names only; so it is a
-//! constant and no trait. A slice of plain values is written without a copy, where going value by value makes one:
-//! 2 ms for a million structs of 24 bytes (`cargo run --release -p pumice-types --example plain_structs`). Reads take
+//! `unsafe` is here and nowhere else in the crate. The compiler knows from the types of its fields
+//! whether a struct is plain, but a macro sees only their names; so plainness is a constant and not
+//! a trait. A slice of plain values is written without a copy, which saves 2 ms for a million
+//! structs of 24 bytes (`cargo run --release -p pumice-types --example plain_structs`). Reads take
 //! about as long either way.
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ use std::any::Any;
 /// Bytes of a reference into a heap, in memory.
 pub(crate) const REFERENCE: usize = 16;
 
-/// A type of Rust whose values are elements of a datatype.
+/// A Rust type whose values are elements of a datatype.
 ///
 /// Numbers, `bool`, `String`, `Vec` of other such types, arrays, fixed text and complex numbers are; for structs
 /// and enums, `derive(H5Type)` of the crate `pumice` writes it.
@@ -52,20 +52,21 @@ pub unsafe trait H5Type: Sized + Send + Sync {
     /// Bytes of an element of [`datatype`](Self::datatype).
     const SIZE: usize;
 
-    /// Whether it can be read: what borrows, such as `&str`, is written only.
+    /// Whether it can be read. Types that borrow, such as `&str`, are written only.
     const OWNED: bool;
 
     /// The datatype of its elements in memory, in this machine's byte order.
     fn datatype() -> Datatype;
 
-    /// Writes the value over `place`, which has as many bytes as an element, and what it refers to onto the heap.
+    /// Writes the value over `place`, the bytes of one element, and puts its parts of variable
+    /// length onto the heap.
     fn put(&self, place: &mut [u8], heap: &mut Heap) -> Result<(), TypeError>;
 
     /// The value of an element.
     fn take(place: &[u8], heap: &Heap) -> Result<Self, TypeError>;
 }
 
-/// An [`H5Type`] whose elements may refer to nothing, which are all zeros then: `Option` of it is one too.
+/// An [`H5Type`] whose element may be null, that is, all zeros: `Option` of it is one too.
 ///
 /// ```
 /// use pumice_types::{from_elements, to_elements};
@@ -76,8 +77,8 @@ pub unsafe trait H5Type: Sized + Send + Sync {
 /// ```
 pub trait OrNull: H5Type {}
 
-/// What elements in memory refer to: bytes for strings and sequences, and things that have no bytes, such as
-/// references to objects of a file.
+/// The data that elements in memory refer to: bytes of strings and sequences, and values without
+/// bytes, such as references to objects of a file.
 #[derive(Default)]
 pub struct Heap {
     /// The bytes that references lead to, as in [`Heaped`](crate::Heaped).
@@ -97,7 +98,7 @@ impl Heap {
         put_number(place, self.things.len() as u64);
     }
 
-    /// What has the number at `place`; nothing for 0.
+    /// The value with the number at `place`; `None` for 0.
     pub fn thing<T: Any>(&self, place: &[u8]) -> Option<&T> {
         let number = usize::try_from(number(place)).ok()?.checked_sub(1)?;
         self.things.get(number)?.downcast_ref()
@@ -141,7 +142,7 @@ fn put_number(place: &mut [u8], number: u64) {
     }
 }
 
-/// The bytes of plain values; nothing of others.
+/// The bytes of plain values; `None` for others.
 ///
 /// ```
 /// use pumice_types::plain;
@@ -170,7 +171,7 @@ pub mod plain {
         })
     }
 
-    /// As many plain values whose bytes are all zero; nothing of other types. Memory that is not there is an error.
+    /// Plain values whose bytes are all zero; `None` for other types. Lack of memory is an error.
     pub fn zeroed<T: H5Type>(count: usize) -> Option<Result<Vec<T>, TypeError>> {
         T::PLAIN.then(|| {
             let missing = || TypeError::value(format!("no memory for {count} of them"));
@@ -208,7 +209,7 @@ pub mod plain {
     }
 }
 
-/// Values as elements of their datatype, and what these refer to.
+/// Converts values to elements of their datatype, with a heap.
 ///
 /// ```
 /// use pumice_types::{from_elements, to_elements};
@@ -241,7 +242,7 @@ pub fn from_elements<T: H5Type>(elements: &[u8], heap: &Heap) -> Result<Vec<T>, 
     Ok(values)
 }
 
-/// A list with room for so many, or an error where there is not enough memory.
+/// A list with room for `count` elements, or an error if there is not enough memory.
 fn reserved<T>(count: usize) -> Result<Vec<T>, TypeError> {
     let mut values = Vec::new();
     match values.try_reserve_exact(count) {

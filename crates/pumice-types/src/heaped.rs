@@ -10,9 +10,9 @@
 //! [`load`] turns references of a file into heaped ones, [`store`] back; where objects come from and
 //! go to is the business of an [`ObjectSource`] and an [`ObjectSink`].
 //!
-//! Many references may lead to one object. Where they do so more than by chance, it stays one in memory: a few
-//! bytes of a file never become many for that. Objects that have references themselves are never shared, so that
-//! these can be [moved](move_references).
+//! Many references may lead to one object. If they do so more than by chance, it stays one object
+//! in memory: a few bytes of a file never become many. Objects that have references themselves are
+//! never shared, so that these can be [moved](move_references).
 
 use crate::TypeError;
 use crate::model::{Datatype, VarLen};
@@ -38,7 +38,7 @@ const COUNT: usize = 4;
 pub struct Heaped {
     /// The elements, in the file's layout, with references into the heap.
     pub elements: Vec<u8>,
-    /// What the references point to.
+    /// The bytes that the references point to.
     pub heap: Vec<u8>,
 }
 
@@ -64,7 +64,7 @@ impl Heaped {
         Ok(reference)
     }
 
-    /// What one variable-length element refers to: base elements one after another; `None` for null.
+    /// The base elements of one variable-length element, one after another; `None` for null.
     pub fn payload(
         &self,
         datatype: &Datatype,
@@ -78,7 +78,7 @@ impl Heaped {
 }
 
 impl VarLen {
-    /// What a reference into `heap` refers to; `None` for null.
+    /// The bytes that a reference into `heap` points to; `None` for null.
     pub fn payload<'a>(
         &self,
         reference: &[u8],
@@ -131,7 +131,7 @@ fn dangling(count: u64, start: u64, heap: usize) -> TypeError {
     TypeError::invalid("variable-length", reason)
 }
 
-/// A little-endian number of up to eight bytes; what follows them does not count.
+/// A little-endian number of up to eight bytes; further bytes are ignored.
 #[inline]
 fn uint(bytes: &[u8]) -> u64 {
     if let Some(wide) = bytes.first_chunk::<8>() {
@@ -142,18 +142,18 @@ fn uint(bytes: &[u8]) -> u64 {
 
 /// Where a file's references lead.
 pub trait ObjectSource {
-    /// What can go wrong.
+    /// The error of the source.
     type Error: From<TypeError>;
 
     /// The bytes behind a reference to `length` bytes; `None` for null.
     fn object(&mut self, reference: &[u8], length: u64) -> Result<Option<&[u8]>, Self::Error>;
 
-    /// Where what a reference leads to was put, if the source has been told and remembers it.
+    /// The position of a reference's object in the heap, if the source was told and remembers it.
     fn place(&mut self, _reference: &[u8]) -> Option<u64> {
         None
     }
 
-    /// Tells where what a reference leads to was put.
+    /// Tells the source the position of a reference's object.
     fn put(&mut self, _reference: &[u8], _place: u64) {}
 }
 
@@ -173,7 +173,7 @@ impl ObjectSource for InMemory<'_> {
     }
 }
 
-/// As [`InMemory`], for references of which many lead to the same bytes: these stay one.
+/// [`InMemory`] for references of which many lead to the same bytes, which are then stored once.
 #[derive(Debug)]
 pub struct InMemoryOnce<'a> {
     heap: &'a [u8],
@@ -187,7 +187,7 @@ impl<'a> InMemoryOnce<'a> {
         Self { heap, places: HashMap::new(), again: false }
     }
 
-    /// Whether some led to the same bytes.
+    /// Whether any references led to the same bytes.
     pub fn was_shared(&self) -> bool {
         self.again
     }
@@ -219,15 +219,15 @@ impl ObjectSource for InMemoryOnce<'_> {
 
 /// Where objects of a file go.
 pub trait ObjectSink {
-    /// What can go wrong.
+    /// The error of the sink.
     type Error: From<TypeError>;
 
     /// Stores an object of `count` base elements and makes `reference` the file's reference to it. Before, it
     /// leads to the object in memory, or is null if the object has references of its own.
     fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Makes `reference`, which leads into memory, the file's reference to an object that was put, if it led to
-    /// that and the sink remembers it; whether it does.
+    /// Makes `reference`, which leads into memory, the file's reference to the object that was
+    /// stored for it, if the sink remembers one; returns whether it does.
     fn put_again(&mut self, _reference: &mut [u8]) -> bool {
         false
     }
@@ -296,8 +296,8 @@ fn load_one<S: ObjectSource>(
     Ok(put_reference(reference, count, base.saturating_add(place))?)
 }
 
-/// Adds bytes to the heap; tells where. Memory that is not there is an error, not an abort: how much
-/// there is to read is for the file to say.
+/// Adds bytes to the heap and returns their position. Lack of memory is an error, because the file
+/// states the length.
 fn append(heap: &mut Vec<u8>, object: &[u8]) -> Result<u64, TypeError> {
     let place = heap.len();
     if heap.try_reserve(object.len()).is_err() {
@@ -308,8 +308,9 @@ fn append(heap: &mut Vec<u8>, object: &[u8]) -> Result<u64, TypeError> {
     Ok(place as u64)
 }
 
-/// Adds what heaped elements refer to in the heap `from` to `heap`, which begins at byte `base` of a
-/// larger one, and lets them refer to that. Tells whether several refer to the same bytes there.
+/// Adds the objects that heaped elements refer to in the heap `from` to `heap`, which begins at
+/// byte `base` of a larger one, and changes the references. Returns whether several refer to the
+/// same bytes.
 pub fn adopt(
     datatype: &Datatype,
     elements: &mut [u8],
@@ -340,8 +341,8 @@ pub fn adopt(
     Ok(false)
 }
 
-/// Whether references of heaped elements lead to more bytes than there are where they lead, so that several
-/// must lead to the same; or whether they lead to other references, of which that is not known.
+/// Whether references of heaped elements lead to more bytes than the heap has, so that several must
+/// lead to the same. Also true if they lead to other references, of which that is unknown.
 fn repeats(datatype: &Datatype, elements: &mut [u8]) -> Result<bool, TypeError> {
     let (mut first, mut last, mut total, mut nested) = (u64::MAX, 0, 0u64, false);
     for_each_reference(datatype, elements, &mut |varlen, reference| -> Result<(), TypeError> {
@@ -356,8 +357,8 @@ fn repeats(datatype: &Datatype, elements: &mut [u8]) -> Result<bool, TypeError> 
     Ok(nested || total > last.saturating_sub(first))
 }
 
-/// Bytes that references of a file claim to lead to, each counted for itself; `None` if they lead to other
-/// references, of which that is not known.
+/// The bytes that references of a file claim to lead to, each counted for itself; `None` if they
+/// lead to other references, of which that is unknown.
 pub fn claimed_bytes(datatype: &Datatype, elements: &mut [u8]) -> Result<Option<u64>, TypeError> {
     let (mut total, mut nested) = (0u64, false);
     for_each_reference(datatype, elements, &mut |varlen, reference| -> Result<(), TypeError> {
@@ -423,8 +424,9 @@ pub fn store<S: ObjectSink>(
     })
 }
 
-/// Moves all references in heaped elements, and in what they lead to, to other places of the heap.
-/// `place` tells the new place of an old one; the heap is already the one of the new places.
+/// Moves all references in heaped elements, and in the sequences that they lead to, to other
+/// positions of the heap. `place` gives the new position for an old one; the heap is already in its
+/// new order.
 pub fn move_references(
     datatype: &Datatype,
     elements: &mut [u8],
@@ -472,7 +474,7 @@ pub fn payload_bytes(datatype: &Datatype, elements: &[u8], heap: &[u8]) -> Resul
     Ok(total)
 }
 
-/// What is done with each reference.
+/// Called with each reference.
 pub type Visit<'a, E> = dyn FnMut(&VarLen, &mut [u8]) -> Result<(), E> + 'a;
 
 /// Visits every variable-length reference in packed elements.

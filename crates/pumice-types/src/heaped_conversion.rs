@@ -1,8 +1,8 @@
-//! Conversion of elements with variable-length parts to another datatype, with what they refer to.
+//! Conversion of elements with parts of variable length to another datatype, with a heap.
 //!
-//! Parts of a fixed size are the business of [`Conversion`]. Strings stay as they are, sequences are
-//! converted value by value, compounds member by member: a member that the source does not have is zero, or
-//! null. Between two datatypes of files, strings do not become sequences, nor of a fixed size.
+//! [`Conversion`] converts parts of a fixed size. Strings stay as they are, sequences are converted
+//! value by value, compounds member by member: a member that the source lacks becomes zero, or
+//! null. Between two datatypes of files, strings become neither sequences nor text of a fixed size.
 //!
 //! Between a file and values of Rust ([`reading`](HeapedConversion::reading),
 //! [`writing`](HeapedConversion::writing)) more is possible: text of a fixed length and of any become each other,
@@ -13,7 +13,7 @@ use crate::model::{Compound, Datatype, FixedString, Reference, StringPadding, Va
 use crate::value::trimmed;
 use crate::{Conversion, H5Type, Heaped, Strings, TypeError};
 
-/// How heaped elements of one datatype become those of another.
+/// Converts heaped elements from one datatype to another.
 ///
 /// ```
 /// use pumice_types::{Datatype, Heaped, HeapedConversion, Value};
@@ -39,11 +39,11 @@ pub struct HeapedConversion {
 enum Step {
     /// Elements without references.
     Plain(Conversion),
-    /// References, and how what they lead to is converted; `None` if it stays as it is.
+    /// References, and the conversion of their sequences; `None` for none.
     VarLen { from: VarLen, size: u32, base: Option<Box<HeapedConversion>> },
     /// Members, with the places that they have in both.
     Compound(Vec<([usize; 2], HeapedConversion)>),
-    /// So many elements in one.
+    /// Several elements in one.
     Array(Box<HeapedConversion>),
     /// Text of a fixed length that gets one of its own.
     Loosened { padding: StringPadding, size: u32 },
@@ -68,11 +68,13 @@ enum Way {
 
 /// References to objects, between a file and memory.
 pub trait Links {
-    /// Writes the number of what an element of a file refers to over `place`.
+    /// Reads a reference of the file from `element` and writes the number of its value over
+    /// `place`.
     fn read(&mut self, kind: &Reference, element: &[u8], place: &mut [u8])
     -> Result<(), TypeError>;
 
-    /// Writes a reference to what has the number at `place` over `element`, one of a file.
+    /// Writes a reference to the value with the number at `place` over `element`, an element of a
+    /// file.
     fn write(
         &mut self,
         place: &[u8],
@@ -81,7 +83,7 @@ pub trait Links {
     ) -> Result<(), TypeError>;
 }
 
-/// Between files, references stay as they are.
+/// Between files, references are copied as bytes.
 struct NoLinks;
 
 impl Links for NoLinks {
@@ -94,7 +96,7 @@ impl Links for NoLinks {
     }
 }
 
-/// What a conversion goes through with.
+/// The state of a conversion.
 struct Target<'a> {
     to: Heaped,
     links: &'a mut dyn Links,
@@ -107,7 +109,7 @@ impl HeapedConversion {
         Self::choose(from, to, Way::Files)
     }
 
-    /// Chooses how to turn elements of a file into those of a type of Rust.
+    /// The conversion from elements of a file to those of a Rust type.
     ///
     /// ```
     /// use pumice_types::{Datatype, H5Type, HeapedConversion};
@@ -120,7 +122,7 @@ impl HeapedConversion {
         Self::choose(file, memory, Way::Reading)
     }
 
-    /// Chooses how to turn elements of a type of Rust into those of a file.
+    /// The conversion from elements of a Rust type to those of a file.
     pub fn writing(memory: &Datatype, file: &Datatype) -> Result<Self, TypeError> {
         Self::choose(memory, file, Way::Writing)
     }
@@ -134,7 +136,7 @@ impl HeapedConversion {
         Ok(Self { sizes, step, complete, reading: way == Way::Reading })
     }
 
-    /// How elements are converted, and whether every member of the target gets a value.
+    /// The conversion of elements, and whether every member of the target gets a value.
     fn step(from: &Datatype, to: &Datatype, way: Way) -> Result<(Step, bool), TypeError> {
         let refers = |datatype: &Datatype| match way {
             Way::Files => datatype.has_varlen(),
@@ -192,18 +194,19 @@ impl HeapedConversion {
         Ok((step, true))
     }
 
-    /// Whether every member of the target gets a value. Those that the source does not have become zero, or null.
+    /// Whether every member of the target gets a value. Members that the source lacks become zero,
+    /// or null.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// The elements, with what they refer to in a heap of their own.
+    /// Converts elements, with a heap of their own.
     pub fn convert(&self, from: &Heaped) -> Result<Heaped, TypeError> {
         self.convert_with(&from.elements, &from.heap, None, &mut NoLinks)
     }
 
-    /// As [`convert`](Self::convert), with references to objects. Members that the source does not have are those of
-    /// `onto`, which are as many elements of the target.
+    /// [`convert`](Self::convert) with references to objects. Members that the source lacks are
+    /// those of `onto`, which are as many elements of the target.
     pub fn convert_with(
         &self,
         elements: &[u8],
@@ -229,7 +232,7 @@ impl HeapedConversion {
         Ok(Heaped { elements: places, heap: target.to.heap })
     }
 
-    /// Converts elements; what they refer to is put on the heap of `to`.
+    /// Converts elements; their strings and sequences go to the heap of `to`.
     fn elements(
         &self,
         from: &[u8],

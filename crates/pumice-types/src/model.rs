@@ -209,8 +209,8 @@ impl Datatype {
         }
     }
 
-    /// Whether an element holds references into a heap or to other objects, so that its bytes mean
-    /// nothing outside their file.
+    /// Whether an element has references into a heap or to other objects, so that its bytes have no
+    /// meaning outside their file.
     ///
     /// ```
     /// # use pumice_types::Datatype;
@@ -230,7 +230,8 @@ impl Datatype {
         }
     }
 
-    /// Whether elements have references to objects or regions, which mean nothing in another file.
+    /// Whether elements have references to objects or regions, which have no meaning in another
+    /// file.
     ///
     /// ```
     /// # use pumice_types::{Datatype, Reference, ReferenceKind};
@@ -284,8 +285,8 @@ impl Datatype {
         }
     }
 
-    /// The same without members of variable length, each of the others where it was; nothing if there are no
-    /// others.
+    /// The datatype without members of variable length; the others keep their offsets. `None` if
+    /// there are no others.
     ///
     /// ```
     /// use pumice_types::{Compound, Datatype};
@@ -317,7 +318,8 @@ impl Datatype {
         }
     }
 
-    /// The same with references of `size` bytes to what is of variable length. Gaps between members stay.
+    /// The datatype with references of `size` bytes in parts of variable length. Gaps between
+    /// members stay.
     ///
     /// ```
     /// use pumice_types::{Compound, Datatype};

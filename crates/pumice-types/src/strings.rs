@@ -1,5 +1,5 @@
-//! Many strings, or many sequences of numbers, in two buffers: where each begins, and all of them one
-//! after another.
+//! Many strings, or many sequences of numbers, in two buffers: their offsets, and their contents
+//! one after another.
 
 use crate::heaped::{put_reference, reference_of};
 use crate::model::{Datatype, FixedString, StringPadding, VarLen, VarLenKind};
@@ -332,7 +332,7 @@ pub fn references(offsets: &[u64], base: usize, size: u32) -> Result<Vec<u8>, Ty
     Ok(elements)
 }
 
-/// As [`references`], behind what is in `elements`, to values the first of which begins at byte `place` of
+/// [`references`] appended to `elements`, for values of which the first begins at byte `place` of
 /// the heap.
 pub fn append_references(
     offsets: &[u64],

@@ -99,7 +99,7 @@ pub(crate) struct Prepared {
     around: Option<Box<(Conversion, Conversion)>>,
 }
 
-/// What is computed with.
+/// The kind of numbers that an expression computes with.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     I8,

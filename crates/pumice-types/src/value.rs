@@ -23,7 +23,7 @@ use crate::{Conversion, Element, H5Type, Heaped, TypeError};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// A null reference: a string or sequence that is not there.
+    /// A null reference: an absent string or sequence.
     Null,
     /// A fixed-point number.
     Integer(i128),
@@ -35,9 +35,9 @@ pub enum Value {
     Text(Vec<u8>),
     /// A name for a number, and the number; no name if the enumeration has none for it.
     Enum(Option<String>, i128),
-    /// Bit fields, opaque elements, times and numbers of more than 8 bytes, as they are stored.
+    /// The stored bytes of bit fields, opaque elements, times and numbers of more than 8 bytes.
     Bytes(Vec<u8>),
-    /// A reference to an object or region, as it is stored.
+    /// The stored bytes of a reference to an object or region.
     Reference(Vec<u8>),
     /// Members in the order of their definition.
     Compound(Vec<(String, Value)>),
@@ -103,8 +103,8 @@ impl Value {
 }
 
 impl Heaped {
-    /// Fails if what elements refer to, each for itself, is more than there is memory for: many may refer to the
-    /// same.
+    /// Fails if the objects of elements, each counted for itself, need more memory than there is:
+    /// many elements may refer to one object.
     pub fn check_claims(&self, datatype: &Datatype) -> Result<(), TypeError> {
         if !datatype.has_varlen() {
             return Ok(());
@@ -120,8 +120,8 @@ impl Heaped {
 
     /// The elements as values.
     ///
-    /// Each has what it refers to for itself: of many elements that refer to the same, there may be more than
-    /// there is memory for, which is an error.
+    /// Each value has a copy of its object. If many elements refer to one object, there may not be
+    /// enough memory, which is an error.
     pub fn values(&self, datatype: &Datatype) -> Result<Vec<Value>, TypeError> {
         self.check_claims(datatype)?;
         values(datatype, &self.elements, &self.heap)
@@ -158,7 +158,7 @@ impl From<&str> for Value {
     }
 }
 
-/// Writes a value over `place`, and what it refers to onto the heap.
+/// Writes a value over `place`, and its parts of variable length onto the heap.
 fn put(
     datatype: &Datatype,
     value: &Value,
@@ -335,7 +335,7 @@ fn floats(datatype: &Datatype, elements: &[u8]) -> Result<Vec<f64>, TypeError> {
     Ok(values)
 }
 
-/// A string without what is no part of it. Strings of variable length end as null-terminated ones.
+/// A string without its padding. Strings of variable length end like null-terminated ones.
 ///
 /// ```
 /// use pumice_types::{StringPadding, trimmed};

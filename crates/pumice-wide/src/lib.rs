@@ -1,8 +1,8 @@
 //! Loops compiled a second time, for processors with wide registers.
 //!
-//! The library is built for every processor of its architecture. A few inner loops gain from what newer
-//! ones have, without a line of them being different: what runs inside [`widely`] is compiled twice, and
-//! the processor at hand decides which of the two is used.
+//! The library is built for every processor of its architecture. A few inner loops run faster with
+//! newer instructions, without a changed line: the code that [`widely`] runs is compiled twice, and
+//! the processor at hand decides which form is used.
 
 /// Does some work, in wide registers if the processor has them.
 ///
@@ -54,8 +54,8 @@ fn in_wide_registers<W: Work>(work: W) -> W::Output {
     work.run()
 }
 
-/// Says that the processor has AVX2 and what came with it: there is no other way to get one than to ask
-/// for it.
+/// Proof that the processor has AVX2 and the instructions that came with it; [`Wide::detect`] alone
+/// makes one.
 ///
 /// ```
 /// use pumice_wide::Wide;
@@ -82,7 +82,7 @@ impl Wide {
         has.then_some(Self(()))
     }
 
-    /// None: there are no such loops for this architecture.
+    /// `None`: there are no such loops for this architecture.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn detect() -> Option<Self> {
         None

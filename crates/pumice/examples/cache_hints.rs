@@ -1,6 +1,6 @@
 //! Telling the cache how a dataset is used, and reading its statistics.
 //!
-//! A scan through a large dataset would push out what another part of the program works on. The
+//! A scan through a large dataset could evict chunks that another part of the program uses. The
 //! default policy resists that; a hint or a limit for one dataset makes it certain.
 //!
 //! ```sh

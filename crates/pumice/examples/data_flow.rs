@@ -5,9 +5,9 @@
 //! deflate and get a Fletcher-32 checksum. The region of 4 x 4 elements at <1, 1> touches four
 //! chunks. In memory, elements are integers of 64 bits, big-endian.
 //!
-//! What happens to each chunk on the way is the path of ARCHITECTURE.md: lookup, fetch, checksum
-//! verified and deflate undone, kept in the cache; then the selected elements are gathered,
-//! converted, transformed and put into their places.
+//! Each chunk takes the path of ARCHITECTURE.md: lookup, fetch, verify the checksum, undo deflate,
+//! keep in the cache; then the selected elements are gathered, converted, transformed and put into
+//! their places.
 //!
 //! ```text
 //! cargo run --example data_flow

@@ -22,7 +22,7 @@ fn main() -> pumice::Result<()> {
     file.close()
 }
 
-/// What the camera delivers: a frame of which 20 cells at most are hit.
+/// A frame of the camera, of which at most 20 cells are hit.
 fn exposure(number: usize) -> Vec<u16> {
     let mut frame = vec![0; 64 * 64];
     for hit in 0..20 {

@@ -1,4 +1,4 @@
-//! Undefined, defined as zero, and erased: three different things, and what stays apart.
+//! Undefined, defined as zero, and erased: three states of a cell.
 //!
 //! Run with `cargo run -p pumice --example erase_and_defined`.
 

@@ -1,7 +1,7 @@
 //! Two thousand datasets open at once under one limit of memory.
 //!
-//! libhdf5 gives every dataset a cache of its own, so a bound for all of them leaves each with less
-//! than a chunk. Here all share one, and the chunks in use have it.
+//! libhdf5 gives every dataset a cache of its own, so a total limit leaves each with less than a
+//! chunk. Here all datasets share one cache, and the chunks in use fill it.
 //!
 //! ```sh
 //! cargo run --release -p pumice --example many_datasets

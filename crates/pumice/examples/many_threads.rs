@@ -1,5 +1,5 @@
-//! Threads of a program share a dataset: reads run side by side, a chunk that two want is decoded
-//! once, and a write is seen whole or not at all.
+//! Threads of a program share a dataset: reads run side by side, a chunk that two threads want is
+//! decoded once, and a write is seen whole or not at all.
 //!
 //! ```sh
 //! cargo run --release -p pumice --example many_threads

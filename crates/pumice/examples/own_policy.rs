@@ -1,7 +1,8 @@
-//! A replacement policy of one's own: chunks of one dataset stay until nothing else could leave.
+//! A replacement policy of the program's own: chunks of one dataset stay until nothing else could
+//! leave.
 //!
-//! The policy ranks chunks by when they were used last, as `Lru` does, in two ranks: those of a favourite dataset
-//! leave after all others. Whichever dataset was used first is the favourite.
+//! The policy ranks chunks by their last use, as `Lru` does, in two groups: those of a favourite
+//! dataset leave after all others. The dataset that is used first is the favourite.
 //!
 //! ```sh
 //! cargo run --release -p pumice --example own_policy
@@ -18,7 +19,7 @@ struct Favourite {
     favourite: Option<u64>,
     /// The chunks of the favourite, by number.
     dear: HashSet<u32>,
-    /// Of the others, and of the favourite.
+    /// The order of the other datasets, and of the favourite.
     orders: [Lru; 2],
 }
 

@@ -1,8 +1,8 @@
-//! How much memory operations on datasets of very many chunks take, whatever the index.
+//! The memory that operations on datasets of very many chunks take, for every index.
 //!
-//! Every chunk has one cell of one byte, so that all that counts is what a chunk costs beside its cells. Each
-//! operation runs in a process of its own. Its figure is the most memory that the process had while it ran, beyond
-//! what it had before, the caller's own buffer included in the latter.
+//! Every chunk has one cell of one byte, so the figures are the cost of chunks, not of cells. Each
+//! operation runs in a process of its own. Its figure is the process's peak memory while it ran,
+//! beyond the memory that it had before, the caller's buffer included in the latter.
 //!
 //! ```sh
 //! cargo run --release -p pumice --example peak_memory -- 100000 1000000 10000000
@@ -198,7 +198,7 @@ fn status(name: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Lets the most memory be what there is now.
+/// Resets the peak to the present memory.
 fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,4 +1,4 @@
-//! What a second thread gains on a compressed read, and what one more copy of the result would cost.
+//! The gain of a second thread on a compressed read, and the cost of one more copy of the result.
 //!
 //! Threads place the cells of their chunks straight into the caller's buffer. The alternative, a
 //! buffer for each chunk and a copy into the caller's afterwards, adds the last line to every read.

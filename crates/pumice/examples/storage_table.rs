@@ -1,8 +1,8 @@
 //! The storage tables of the benchmark that came with the programming model for sparse data: chunks
 //! of 1024 x 1024 bytes, three patterns, 1 to 10 % defined, compressible and random values.
 //!
-//! Each line shows what a dense chunk with gzip takes here and took there, what gzip on both sections
-//! of a structured chunk took there, and what Pumice takes with default filters. It fails if that is
+//! Each line has a dense chunk with gzip, here and as published, gzip on both sections of a
+//! structured chunk as published, and Pumice with default filters. The program fails if the last is
 //! not the least of all.
 //!
 //! Run with `cargo run --release -p pumice --example storage_table`. The published figures are those

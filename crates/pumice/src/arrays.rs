@@ -41,8 +41,8 @@ impl Dataset {
         })
     }
 
-    /// Writes an array over the selected cells, of which there must be as many; axes of one cell may
-    /// be left out. An array that is not in row-major order is copied first.
+    /// Writes an array over the selected cells, which must be as many; axes of one cell may be left
+    /// out. An array that is not in row-major order is copied first.
     pub fn write_array<T: H5Type + Clone, S: Data<Elem = T>, D: Dimension>(
         &self,
         selection: impl Select,

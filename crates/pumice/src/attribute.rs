@@ -16,9 +16,9 @@ use pumice_types::{Datatype, Element, H5Type, Heaped, Sequences, Strings, Value,
 use std::fmt;
 use std::sync::Arc;
 
-/// An attribute, read whole, but for strings and sequences of variable length: these are read when they
-/// are asked for, from the attribute that has its name by then. If there is none, or one of another type or
-/// shape, that is an error.
+/// An attribute, read whole, except for strings and sequences of variable length: these are read
+/// when they are asked for, from the attribute that has the name by then. It is an error if there
+/// is none, or one of another type or shape.
 ///
 /// ```
 /// use pumice::File;
@@ -38,7 +38,7 @@ pub struct Attribute {
     owner: Arc<Owner>,
     path: ObjectPath,
     inner: attribute::Attribute,
-    /// What it is an attribute of, where its elements refer to what the file can lose.
+    /// The object of the attribute, if its elements refer to data that the file may lose.
     object: Option<Arc<Object>>,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Attribute {
     }
 }
 
-/// Equal in name, type, shape and stored bytes, and at the same path.
+/// Attributes are equal if name, type, shape, stored bytes and path are.
 impl PartialEq for Attribute {
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path && self.inner == other.inner
@@ -118,7 +118,7 @@ impl Attribute {
         self.inner.creation_order
     }
 
-    /// Its elements as they are in the file.
+    /// The stored bytes of its elements.
     pub fn bytes(&self) -> &[u8] {
         &self.inner.data
     }
@@ -243,7 +243,7 @@ impl RawAttribute {
         Self { datatype, extent: Extent::Null, data: Vec::new() }
     }
 
-    /// One element instead of an array, such as a struct that is an [`Element`].
+    /// One element, such as a struct that is an [`Element`], instead of an array.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -1,4 +1,4 @@
-//! A dataset in blocks that fit into memory, for whatever streams through it.
+//! A dataset in blocks that fit into memory, for streaming.
 
 use crate::chunk::Chunks;
 use crate::{Dataset, Select};
@@ -27,7 +27,7 @@ impl Block {
         Ok(Selection::block(&self.start, &self.count)?)
     }
 
-    /// Those of its cells that an array of this shape has.
+    /// The cells of the block that an array of this shape has.
     pub(crate) fn within(&self, shape: &[u64]) -> Result<Selection> {
         let Self { start, count } = clip(&self.start, &self.count, shape);
         match count.contains(&0) {
@@ -69,8 +69,9 @@ impl Dataset {
         })
     }
 
-    /// As [`write_scalar`](Self::write_scalar), for datasets of any type: strings, sequences, compounds. What
-    /// the value refers to is in memory once, however many cells there are.
+    /// [`write_scalar`](Self::write_scalar) for datasets of any type: strings, sequences,
+    /// compounds. The objects that the value refers to are in memory once, however many cells there
+    /// are.
     ///
     /// ```
     /// use pumice::{File, Value};
@@ -185,8 +186,8 @@ impl Dataset {
         self.for_each_part(&Selection::all(), limit, |block, _| visit(block))
     }
 
-    /// As [`for_each_block`](Self::for_each_block), with those cells of each block that `within` has; blocks
-    /// without any are left out.
+    /// [`for_each_block`](Self::for_each_block), with those cells of each block that `within` has;
+    /// blocks without any are left out.
     pub(crate) fn for_each_part(
         &self,
         within: &Selection,
@@ -249,7 +250,7 @@ impl Dataset {
         }
     }
 
-    /// Whether its elements are one piece for which there is no place yet: none was ever written.
+    /// Whether its elements are one piece that has no space yet, because none was ever written.
     pub(crate) fn has_no_place(&self) -> bool {
         match &self.state.layout().storage {
             Storage::Contiguous(contiguous) => matches!(contiguous.place(), Place::File(None)),
@@ -257,7 +258,7 @@ impl Dataset {
         }
     }
 
-    /// The numbers of the stored chunks that a grid has; others may be there of an extent that came later.
+    /// The numbers of the stored chunks that a grid has; a later extent may have stored others.
     pub(crate) fn stored_chunks<'a>(
         &'a self,
         grid: &'a ChunkGrid,

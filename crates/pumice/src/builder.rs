@@ -12,7 +12,7 @@ use pumice_engine::shared::Committed;
 use pumice_space::{Selection, UNLIMITED};
 use pumice_types::{Datatype, H5Type, Heaped, TypeError, Value};
 
-/// Which share of the cells is defined, if nobody tells.
+/// The share of defined cells, unless the caller states it.
 const DENSITY: f64 = 0.01;
 
 /// Describes a dataset, then [creates](Self::create) it.
@@ -72,13 +72,14 @@ pub struct DatasetBuilder {
 enum Fill {
     /// One element of some type.
     Element(Datatype, Vec<u8>),
-    /// One value of a type of Rust, with what it refers to, or why it is none.
+    /// One value of a Rust type with the objects that it refers to, or the reason why it has no
+    /// datatype.
     Typed(Datatype, Result<Heaped, TypeError>),
     /// One value of the dataset's type.
     Value(Value),
-    /// One element of the dataset's type, with what it refers to.
+    /// One element of the dataset's type, with the objects that it refers to.
     Heaped(Heaped),
-    /// That of another dataset of the same type.
+    /// The fill value of another dataset of the same type.
     Of(Dataset),
 }
 
@@ -89,9 +90,10 @@ pub enum Access {
     /// In blocks of any kind: sides as equal as the shape allows.
     #[default]
     Blocks,
-    /// In lines along an axis, such as time series of single cells: as long as can be along it.
+    /// Reads of lines along an axis, such as time series of single cells: chunks are as long as
+    /// possible along it.
     Along(usize),
-    /// In slices across an axis, such as the images of a film: one cell along it.
+    /// Reads of slices across an axis, such as the images of a film: chunks have one cell along it.
     Across(usize),
 }
 
@@ -165,7 +167,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// What cells that were never written read as; zero if not given.
+    /// The value that unwritten cells read as; zero if not set.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -208,14 +210,14 @@ impl DatasetBuilder {
         self
     }
 
-    /// As [`fill`](Self::fill), given as one element with what it refers to.
+    /// [`fill`](Self::fill) with one element and the objects that it refers to.
     pub fn fill_heaped(mut self, fill: Heaped) -> Self {
         self.fill = Some(Fill::Heaped(fill));
         self
     }
 
-    /// Gives the dataset no fill value, not even zeros: libhdf5's `H5Pset_fill_value` of nothing. Cells that were
-    /// never written read as anything, here as zeros.
+    /// Gives the dataset no fill value, not even zeros: libhdf5's `H5Pset_fill_value` of nothing.
+    /// Unwritten cells have no defined value; Pumice reads zeros.
     ///
     /// ```
     /// use pumice::{File, Fill};
@@ -230,7 +232,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Whether such a dataset can be made.
+    /// Fails if such a dataset cannot be created.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -243,8 +245,9 @@ impl DatasetBuilder {
         pumice_engine::dataset::check(self.group.engine(), self.spec()?)
     }
 
-    /// When the fill value is written to space that is taken. What is never filled reads as
-    /// anything; undefined cells of a sparse dataset take no space and read as the fill value.
+    /// Sets when the fill value is written to allocated space. If it never is, unwritten cells have
+    /// no defined value; undefined cells of a sparse dataset take no space and read as the fill
+    /// value.
     pub fn fill_time(mut self, time: FillTime) -> Self {
         self.fill_time = time;
         self
@@ -308,14 +311,15 @@ impl DatasetBuilder {
         self
     }
 
-    /// Says which share of the cells of a sparse dataset will be defined, for the default chunk
-    /// shape: about 16,384 defined cells a chunk (10,000 of variable length), with sides as equal as the
-    /// shape allows, but wider where a row would lie in more than fourteen chunks. Values without filters are not
-    /// decoded, so that chunks of them are larger, 24,576 defined cells, and two and a half times as wide as high:
-    /// rows in fewer pieces are written faster. Without it, one cell in a hundred.
+    /// States the share of cells that will be defined, for the default chunk shape of a sparse
+    /// dataset: about 16,384 defined cells a chunk (10,000 of variable length), with sides as equal
+    /// as the shape allows, but wider where a row would lie in more than fourteen chunks. If values
+    /// have no filters they are not decoded, so chunks are larger: 24,576 defined cells, and two
+    /// and a half times as wide as high, so that rows are written in fewer pieces. The default is
+    /// one cell in a hundred.
     ///
-    /// An axis that can grow counts as at least 1024 cells long, however short it is now, or as long as it
-    /// takes that a chunk has its cells, within its maximum: what is not there yet takes no space.
+    /// An axis that can grow counts as at least 1024 cells long, or as long as a chunk needs for
+    /// its cells, within its maximum: absent cells take no space.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -429,9 +433,9 @@ impl DatasetBuilder {
         self
     }
 
-    /// Lets the cells `part` be those that `source` selects of a dataset of another file, or of this
-    /// one (`.`), in the same order. What no part covers reads as the fill value. Selections may be
-    /// unlimited, and `%b` in names stands for the number of a block.
+    /// Maps the cells `part` to those that `source` selects of a dataset of another file, or of
+    /// this one (`.`), in the same order. Cells that no part covers read as the fill value.
+    /// Selections may be unlimited, and `%b` in names stands for the number of a block.
     ///
     /// ```
     /// use pumice::{File, Selection};

@@ -1,4 +1,4 @@
-//! Stored chunks: where they are, and their bytes as they are in the file.
+//! Stored chunks: their addresses, and their bytes as stored.
 
 use crate::{CacheOptions, CurvePoint, Dataset, Select, Stats};
 use pumice_engine::dataset::StoredChunks;
@@ -6,7 +6,7 @@ use pumice_engine::{Error, Result};
 use pumice_format::index::ChunkRecord;
 use pumice_space::{ChunkGrid, Dims};
 
-/// So many chunks are looked at together.
+/// Chunks that are looked up together.
 const TOGETHER: usize = 1 << 12;
 
 /// Where and how a chunk is stored.
@@ -26,8 +26,8 @@ pub struct ChunkInfo {
 /// The stored chunks of a dataset in row-major order, one after another: [`Dataset::chunks`] and
 /// [`Dataset::structured_chunks`].
 ///
-/// However many there are, few of them are in memory. The dataset may be used meanwhile; of chunks that are stored or
-/// removed then it is not said whether they are seen.
+/// Few chunks are in memory at a time. The dataset may be used meanwhile; chunks that are stored or
+/// removed meanwhile may be listed or not.
 pub struct Chunks<'d, I = ChunkInfo> {
     dataset: &'d Dataset,
     stored: StoredChunks,
@@ -90,7 +90,7 @@ impl<I> std::fmt::Debug for Chunks<'_, I> {
 /// stored bytes are told here, as in HDF5; the rest is in
 /// [`structured_chunks`](Self::structured_chunks) and its kin.
 impl Dataset {
-    /// How many chunks are stored; those that wait in the cache are written first.
+    /// The number of stored chunks. Dirty chunks are written first.
     pub fn chunk_count(&self) -> Result<u64> {
         match self.chunk() {
             Some(_) => Ok(self.at(self.state.chunk_totals())?.0),
@@ -123,8 +123,8 @@ impl Dataset {
         })
     }
 
-    /// Bytes that the chunk at `offset` takes in the file, all of its sections if it is structured; `None` if it is
-    /// not stored. What waits in the cache is written first.
+    /// The bytes that the chunk at `offset` takes in the file, all of its sections if it is
+    /// structured; `None` if it is not stored. Dirty chunks are written first.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -139,12 +139,12 @@ impl Dataset {
         Ok(record.map(|record| record.size))
     }
 
-    /// Bytes that its elements take in the file; what waits in the cache is written first.
+    /// The bytes that the elements take in the file. Dirty chunks are written first.
     pub fn storage_size(&self) -> Result<u64> {
         self.at(self.state.storage_size())
     }
 
-    /// All stored chunks, in row-major order, as they are asked for; those that wait in the cache are written first.
+    /// Iterates over all stored chunks in row-major order. Dirty chunks are written first.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -161,7 +161,7 @@ impl Dataset {
         Chunks::new(self, Dataset::info)
     }
 
-    /// Where the chunk at `offset` is stored; `None` if it is not.
+    /// The record of the chunk at `offset`; `None` if it is not stored.
     pub fn chunk_info(&self, offset: impl AsRef<[u64]>) -> Result<Option<ChunkInfo>> {
         self.require_dense()?;
         let offset = offset.as_ref();
@@ -169,8 +169,8 @@ impl Dataset {
         Ok(record.map(|record| self.info(offset, &record)))
     }
 
-    /// The bytes of the chunk at `offset` as they are stored, and the mask of skipped filters;
-    /// `None` if the chunk is not stored. What waits in the cache is written first.
+    /// The stored bytes of the chunk at `offset`, and the mask of skipped filters; `None` if the
+    /// chunk is not stored. A dirty chunk is written first.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -194,8 +194,8 @@ impl Dataset {
 
     /// Stores `bytes` as the chunk at `offset`, replacing it in file and cache.
     ///
-    /// They must be what the dataset's filters make of the chunk, without those that `filter_mask`
-    /// says were skipped; that they are is found out when they are read. Only for dense chunks.
+    /// The bytes must be the output of the dataset's filters, without those that `filter_mask`
+    /// skips. A wrong output is found when the chunk is read. Only for dense chunks.
     pub fn write_chunk(
         &self,
         offset: impl AsRef<[u64]>,
@@ -215,15 +215,15 @@ impl Dataset {
         self.at(Err(Error::Invalid(what.into())))
     }
 
-    /// What the chunk cache was told about this dataset.
+    /// The options of this dataset in the chunk cache.
     pub fn cache_options(&self) -> CacheOptions {
         self.state.cache_options()
     }
 
-    /// Tells the chunk cache how this dataset is going to be used, and what of the memory it may
-    /// have. Counts for all handles to the dataset, until the last one is gone: then the options of the file
-    /// ([`FileOptions::cache_options`](crate::FileOptions::cache_options)) hold again. Chunks stay in memory, as long
-    /// as the file is open and nobody needs their room.
+    /// Sets the options of this dataset in the chunk cache: its use, and its share of the memory.
+    /// They hold for all handles to the dataset, until the last one is dropped: then the options of
+    /// the file ([`FileOptions::cache_options`](crate::FileOptions::cache_options)) hold again.
+    /// Chunks stay in memory while the file is open and their room is not needed.
     ///
     /// ```
     /// use pumice::{CacheOptions, Hint};
@@ -237,7 +237,8 @@ impl Dataset {
         self.state.set_cache_options(options);
     }
 
-    /// Writes back what was changed and lets go of the dataset's chunks in memory: later reads come from the file.
+    /// Writes back dirty chunks and drops the dataset's chunks from memory: later reads come from
+    /// the file.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -251,13 +252,13 @@ impl Dataset {
         self.at(self.state.evict())
     }
 
-    /// What the chunk cache did for this dataset since it was opened.
+    /// The statistics of this dataset in the chunk cache since it was opened.
     pub fn cache_stats(&self) -> Stats {
         self.state.cache_stats()
     }
 
-    /// How many of this dataset's requests for chunks would miss at other sizes of the cache, by what
-    /// was asked for lately; at sizes that double.
+    /// The share of this dataset's recent chunk requests that would miss at other sizes of the
+    /// cache; sizes double.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

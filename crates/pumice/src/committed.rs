@@ -78,7 +78,7 @@ pub struct CommittedDatatype {
     object: Arc<Object>,
     path: ObjectPath,
     datatype: Datatype,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything else is dropped.
     owner: Arc<Owner>,
 }
 
@@ -97,7 +97,7 @@ impl CommittedDatatype {
         &self.owner.0
     }
 
-    /// The same, with room for a change; to be called before the change begins.
+    /// The file, ready for a change. To be called before the change begins.
     fn changing(&self) -> Result<&Engine> {
         self.owner.begin_object_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
@@ -111,8 +111,8 @@ impl CommittedDatatype {
         &self.object
     }
 
-    /// A value for an attribute that shares this datatype, converted to it. The object that gets the
-    /// attribute must be of the same file.
+    /// A value for an attribute that shares this datatype, converted to it. The attribute's object
+    /// must be in the same file.
     ///
     /// ```
     /// use pumice::{H5Type, File};
@@ -159,7 +159,7 @@ impl CommittedDatatype {
         &self.datatype
     }
 
-    /// Whether it has an attribute of a name.
+    /// Whether it has an attribute with this name.
     pub fn has_attribute(&self, name: &str) -> Result<bool> {
         let has = attribute::has(self.engine(), &self.object, name);
         has.map_err(|error| error.at(&self.path))

@@ -1,12 +1,12 @@
-//! What files share: worker threads and the chunk cache.
+//! The resources that files share: worker threads and the chunk cache.
 
-use pumice_cache::trace::TraceError;
 use pumice_cache::{
     ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, Policy, PolicyKind, Pool,
     Sizing, Stats,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
+use pumice_trace::trace::{self, TraceError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Threads and a chunk cache, shared by all files opened with it.
@@ -30,7 +30,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Begins a context of one's own.
+    /// Begins a context of the program's own.
     pub fn builder() -> ContextBuilder {
         ContextBuilder {
             cache_bytes: None,
@@ -40,8 +40,8 @@ impl Context {
         }
     }
 
-    /// The context of the process. A child of a fork has one of its own: the threads of its parent are not there, and
-    /// nobody gives back what they held.
+    /// The context of the process. A child of a fork has one of its own, because the threads of its
+    /// parent do not exist there.
     pub fn global() -> Self {
         static GLOBAL: Mutex<Option<(u32, Context)>> = Mutex::new(None);
         let mut global = GLOBAL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,19 +60,19 @@ impl Context {
         context
     }
 
-    /// What the cache has done so far.
+    /// The statistics of the cache.
     pub fn stats(&self) -> Stats {
         self.cache.stats()
     }
 
-    /// Changes how many bytes of decoded chunks are kept between calls. What is too much leaves at
-    /// once, written back first where it was changed.
+    /// Sets how many bytes of decoded chunks are kept between calls. Excess chunks leave at once;
+    /// dirty ones are written back first.
     pub fn set_cache_bytes(&self, bytes: u64) -> Result<()> {
         self.cache.set_limits(bytes, bytes.saturating_add(bytes / 2))
     }
 
-    /// Writes back what was changed and lets go of all chunks in memory, of all files: the memory is
-    /// free for others, and later reads come from the files.
+    /// Writes back dirty chunks and drops all chunks of all files from memory: later reads come
+    /// from the files.
     ///
     /// ```
     /// use pumice::{Context, File};
@@ -107,14 +107,14 @@ impl Context {
         self.cache.configure(config)
     }
 
-    /// How many requests for chunks would miss at other sizes of the cache, by what was asked for
-    /// lately; at the sizes where it changes.
+    /// The share of recent chunk requests that would miss at other sizes of the cache, at the sizes
+    /// where it changes.
     pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
         self.cache.miss_ratio_curve()
     }
 
-    /// Records, from now on, which chunks are used and how; `pumice cache replay` and
-    /// [`simulate`](crate::simulate) tell what other policies and sizes would make of it.
+    /// Records the use of chunks from now on; `pumice cache replay` and
+    /// [`simulate`](crate::simulate) replay the trace with other policies and sizes.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -133,15 +133,16 @@ impl Context {
         &self,
         to: impl std::io::Write + Send + 'static,
     ) -> std::result::Result<(), TraceError> {
-        self.cache.start_trace(to)
+        trace::start(&self.cache, to)
     }
 
     /// Ends the recording, if there is one; returns the first error that it met.
     pub fn stop_trace(&self) -> std::result::Result<(), TraceError> {
-        self.cache.stop_trace()
+        trace::stop(&self.cache)
     }
 
-    pub(crate) fn cache(&self) -> Cache {
+    #[doc(hidden)]
+    pub fn cache(&self) -> Cache {
         self.cache.clone()
     }
 }
@@ -151,14 +152,14 @@ impl Context {
 pub struct ContextBuilder {
     cache_bytes: Option<u64>,
     threads: Option<usize>,
-    /// What is set otherwise.
+    /// The other settings.
     settings: Config,
     sizing: Option<Sizing>,
 }
 
 impl ContextBuilder {
-    /// How many bytes of decoded chunks are kept between calls. Without it the size follows what
-    /// the cache is used for, see [`sizing`](Self::sizing).
+    /// Sets how many bytes of decoded chunks are kept between calls. By default the size adapts to
+    /// the use, see [`sizing`](Self::sizing).
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = Some(bytes);
         self
@@ -176,8 +177,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Lets a policy of one's own choose which chunks leave first; `make` makes one for a capacity in bytes. The
-    /// example `own_policy` has one.
+    /// Sets a policy of the program's own that chooses which chunks leave first; `make` makes one
+    /// for a capacity in bytes. The example `own_policy` has one.
     ///
     /// ```
     /// let context = pumice::Context::builder().own_policy(|_| Box::new(pumice::policy::Lru::new())).build()?;
@@ -191,9 +192,10 @@ impl ContextBuilder {
         self
     }
 
-    /// How many threads may work ahead of requests at once: load what will be read, write or encode what will have
-    /// to be written. As many as are idle unless set; with 0 nothing is done ahead, but for what
-    /// [`Dataset::prefetch`](crate::Dataset::prefetch) asks for, which the caller does.
+    /// Limits how many threads work ahead of requests: they load chunks that will be read, and
+    /// write or encode dirty ones. The default is all idle threads. With 0 nothing is done ahead,
+    /// except that [`Dataset::prefetch`](crate::Dataset::prefetch) loads chunks on the calling
+    /// thread.
     ///
     /// ```
     /// let context = pumice::Context::builder().threads(4).background(1).build()?;

@@ -19,29 +19,29 @@ const SLAB_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Keep {
-    /// Those that are defined: what is undefined stays so, a defined zero stays defined. Of a dense dataset, every
-    /// cell that is stored is defined; chunks that were never written take no room in the copy either, unless its
+    /// Defined cells: undefined cells stay undefined, a defined zero stays defined. Of a dense
+    /// dataset, every stored cell is defined; unwritten chunks take no room in the copy, unless its
     /// fill value is another.
     Defined,
-    /// Those that are defined and selected.
+    /// Defined and selected cells.
     Selected(Selection),
-    /// Those that are defined and have another value than this one, which is one element of a
-    /// datatype; see [`Keep::except`]. A value that the dataset's type cannot have excludes nothing; a
-    /// floating-point number is rounded to those of the dataset. Elements are compared byte by byte, so
-    /// that zero does not exclude its negative. Of strings and sequences, bytes say little: an element of a fixed
-    /// length excludes those that have its value, one that refers to something is an error; see
+    /// Defined cells with another value than this one, which is one element of a datatype; see
+    /// [`Keep::except`]. A value that the dataset's type cannot have excludes nothing; a
+    /// floating-point number is rounded to those of the dataset. Elements are compared byte by
+    /// byte, so zero does not exclude negative zero. For strings and sequences, an element of a
+    /// fixed length excludes those with its value, and one with a reference is an error; see
     /// [`Keep::ExceptValue`].
     Except(Datatype, Vec<u8>),
-    /// Those that are defined and have another value than this one, of any datatype: also strings,
-    /// sequences and what has them. Null and an empty string or sequence are the same here.
+    /// Defined cells with another value than this one, of any datatype, strings and sequences
+    /// included. Null and an empty string or sequence are the same here.
     ExceptValue(Value),
-    /// Those whose cell in another dataset of the same shape, of numbers, is not zero.
+    /// Defined cells whose cell in another dataset of numbers, of the same shape, is not zero.
     Where(Dataset),
 }
 
 impl Keep {
-    /// Keeps cells that have another value. This cannot tell a zero that somebody wrote from one that
-    /// nobody did.
+    /// Keeps cells that have another value. It cannot tell a written zero from one that nobody
+    /// wrote.
     pub fn except<T: Element>(value: T) -> Self {
         Self::Except(T::datatype(), bytemuck::bytes_of(&value).to_vec())
     }
@@ -49,11 +49,12 @@ impl Keep {
 
 impl Dataset {
     /// Copies the dataset, with its attributes, to a new one at `path` that `builder` describes:
-    /// dense or sparse, with other chunks, filters, another datatype or fill value. Strings and sequences
-    /// are copied with what they refer to; references to objects stay within their file.
+    /// dense or sparse, with other chunks, filters, another datatype or fill value. Strings and
+    /// sequences are copied with their text and elements; references to objects stay within their
+    /// file.
     ///
-    /// Cells that are not kept are undefined in a sparse copy, and read as the fill value of the copy. In
-    /// one that is not sparse they have the fill value of the original, so that they read as before.
+    /// Cells that are not kept are undefined in a sparse copy and read as the copy's fill value. In
+    /// other copies they have the fill value of the original, so that they read as before.
     ///
     /// ```
     /// use pumice::{File, Keep};
@@ -126,9 +127,9 @@ pub(crate) struct Copying<'a> {
     to: &'a Dataset,
     keep: &'a Keep,
     excluded: Option<Vec<u8>>,
-    /// The same of a dataset of variable length.
+    /// The excluded value, in a dataset of variable length.
     excluded_value: Option<Value>,
-    /// Whether only what is stored is looked at: all else reads the same in the copy as it is.
+    /// Whether only stored cells are visited, because all others read the same in the copy.
     stored: bool,
 }
 
@@ -161,7 +162,7 @@ impl<'a> Copying<'a> {
         Ok(copying)
     }
 
-    /// Copies all of them; `progress` hears how many bytes of elements are done.
+    /// Copies all cells; `progress` gets the bytes of elements that are done.
     pub(crate) fn cells(&self, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let size = self.from.datatype().size().max(1) as u64;
         let limit = (BLOCK_CELLS * 8 / size).max(1);
@@ -188,7 +189,7 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Visits what may have to be copied, in pieces of at most `limit` cells.
+    /// Visits the cells that may have to be copied, in pieces of at most `limit` cells.
     fn parts(&self, limit: u64, visit: impl FnMut(&Block, Selection) -> Result<()>) -> Result<()> {
         let (shape, within) = (self.from.shape(), self.within());
         self.from.for_each_part_of(&shape, &within, limit, self.stored, visit)
@@ -215,7 +216,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Whether every cell is stored, so that nothing is gained by asking for chunks.
+    /// Whether every cell is stored, so that it is pointless to ask for chunks.
     fn is_stored_whole(&self) -> Result<bool> {
         let (Some(chunk), shape) = (self.from.chunk(), self.from.shape()) else { return Ok(true) };
         let sides = shape.iter().zip(&chunk).map(|(all, side)| all.div_ceil(*side));
@@ -263,7 +264,8 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// The layout of the copy, if its chunks are to be filtered and hold elements as they are read.
+    /// The layout of the copy, if its chunks have filters and hold elements in the form in which
+    /// they are read.
     fn encodes(&self) -> Option<&Dense> {
         match &self.to.state.layout().storage {
             Storage::Dense(dense) if self.from.datatype() == self.to.datatype() => {
@@ -309,8 +311,8 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Whether cells that are left out would read otherwise in the copy: by their value, as a zero is one in another
-    /// datatype, too, and to write all of them takes as long as they are many.
+    /// Whether cells that are left out would read as another value in the copy. Compares values, as
+    /// a zero of one datatype is a zero of another, because writing all of them takes long.
     fn other_fill(&self) -> bool {
         // The same value lies elsewhere in the heap of another file, and of the same one.
         let fill = |dataset: &Dataset| -> Option<Heaped> {
@@ -396,15 +398,15 @@ fn equal_element(from: &Datatype, value: &[u8], to: &Datatype) -> Result<Option<
     Ok((back == value).then_some(element))
 }
 
-/// Whether a number was made of another one by rounding: 0.1 of 64 bits is meant for that of 32. One that
-/// became zero or infinite is another number.
+/// Whether a number is another one rounded: 0.1 of 64 bits stands for that of 32. A number that
+/// became zero or infinite is another one.
 fn is_rounded(value: f64, made: f64) -> bool {
     value.is_nan() == made.is_nan()
         && value.is_infinite() == made.is_infinite()
         && (value == 0.0) == (made == 0.0)
 }
 
-/// Whether an element that was made of a value has that value.
+/// Whether a converted element still has the value.
 fn is_same(value: &Value, made: &Value) -> bool {
     match (value, made) {
         (Value::Integer(value), Value::Integer(made)) => value == made,
@@ -446,7 +448,7 @@ fn gather(bytes: &[u8], block: &Block, part: &Block, size: usize) -> Vec<u8> {
     }
 }
 
-/// Takes out cells that are not wanted.
+/// Removes cells that are not wanted.
 fn retain(found: &mut Defined<u8>, size: usize, wanted: impl Fn(usize, &[u8]) -> bool) {
     let Defined { rank, coordinates, values } = found;
     let mut kept = 0;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub struct Dataset {
     pub(crate) state: Handle,
     path: ObjectPath,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything else is dropped.
     owner: Arc<Owner>,
 }
 
@@ -142,9 +142,9 @@ impl Dataset {
         }
     }
 
-    /// The filters of its chunks; of a sparse dataset, those of the values; of strings and sequences in
-    /// structured chunks, those of the heap, which has the bytes of the values.
-    /// [`section_filters`](Self::section_filters) are those of all sections.
+    /// The filters of its chunks: of the values in a sparse dataset, of the heap for strings and
+    /// sequences in structured chunks, where the heap has the bytes of the values.
+    /// [`section_filters`](Self::section_filters) has those of all sections.
     ///
     /// ```
     /// use pumice::{File, Section};
@@ -208,7 +208,7 @@ impl Dataset {
         SectionFilters::stored(filters, self.datatype().size() as u32)
     }
 
-    /// Its fill value, if one was set, with what it refers to.
+    /// The fill value, if one was set, with the objects that it refers to.
     pub fn fill_heaped(&self) -> Result<Option<Heaped>> {
         self.at(self.state.fill_heaped())
     }
@@ -261,7 +261,7 @@ impl Dataset {
         })
     }
 
-    /// Reads the selected cells as they are in the file.
+    /// Reads the stored bytes of the selected cells.
     pub fn read_bytes(&self, selection: impl Select) -> Result<Vec<u8>> {
         let datatype = self.datatype();
         self.selected(selection, |selection, dims| {
@@ -278,9 +278,8 @@ impl Dataset {
         self.selected(selection, |selection, _| self.state.write(selection, self.datatype(), bytes))
     }
 
-    /// Makes the selected cells of a sparse dataset undefined. A chunk in which nothing is left
-    /// gives its space back. Other layouts cannot say that a cell is undefined: an error;
-    /// see [`reset`](Self::reset).
+    /// Makes the selected cells of a sparse dataset undefined. An empty chunk gives its space back.
+    /// In other layouts no cell can be undefined: that is an error; see [`reset`](Self::reset).
     pub fn erase(&self, selection: impl Select) -> Result<()> {
         self.require_erasable()?;
         self.reset(selection)
@@ -296,15 +295,15 @@ impl Dataset {
         )))
     }
 
-    /// Lets the selected cells read as the fill value again: erases them where the dataset is
-    /// sparse, writes the fill value elsewhere. Of a virtual dataset, its own fill value is written to the sources
-    /// that have the cells; those that no source has read as it anyway.
+    /// Makes the selected cells read as the fill value: erases them in a sparse dataset, writes the
+    /// fill value in others. In a virtual dataset, its own fill value is written to the sources
+    /// that have the cells; cells without a source read as it anyway.
     pub fn reset(&self, selection: impl Select) -> Result<()> {
         self.make_room()?;
         self.selected(selection, |selection, _| self.state.reset(selection))
     }
 
-    /// Changes the shape within the maximum. What lies outside is gone, also if it grows again.
+    /// Changes the shape within the maximum. Cells outside are lost, also if it grows again.
     pub fn resize(&self, shape: impl AsRef<[u64]>) -> Result<()> {
         self.make_room()?;
         self.at(self.state.resize(shape.as_ref()))
@@ -315,8 +314,9 @@ impl Dataset {
         self.at(self.state.flush(self.owner.0.cache()))
     }
 
-    /// Reads again what another program may have written: HDF5's `H5Drefresh`. Extent, elements and attributes are as
-    /// the file has them now. A dataset of a file that is open for editing is as it is.
+    /// Reads the dataset's metadata again, which another program may have changed: HDF5's
+    /// `H5Drefresh`. Extent, elements and attributes are then those of the file. Does nothing in a
+    /// file that is open for editing.
     ///
     /// It is for files that are written while they are read: see
     /// [`FileOptions::swmr`](crate::FileOptions::swmr). Reads that are under way are waited for. Of a file that is read
@@ -325,7 +325,7 @@ impl Dataset {
         self.at(self.engine().refresh_dataset(&self.state))
     }
 
-    /// Whether it has an attribute of a name.
+    /// Whether it has an attribute with this name.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -378,8 +378,7 @@ impl Dataset {
         self.at(attribute::remove(&self.owner.0, self.state.object(), name))
     }
 
-    /// Before a change: fails if it may not be, and sees to it that what changed before does not take too
-    /// much memory.
+    /// Prepares a change: fails if changes are not allowed, and bounds the memory of earlier ones.
     pub(crate) fn make_room(&self) -> Result<()> {
         self.at(self.owner.begin_change())
     }
@@ -405,7 +404,7 @@ impl Dataset {
         }
     }
 
-    /// Zeroed memory, or an error where there is not enough.
+    /// Zeroed memory, or an error if there is not enough.
     pub(crate) fn buffer<T: Element>(&self, count: usize) -> Result<Vec<T>> {
         self.at(pumice_medium::zeroed(count))
     }

@@ -1,4 +1,4 @@
-//! What code that `derive(H5Type)` makes refers to. It is no interface for anybody else.
+//! Support for code that `derive(H5Type)` generates. Not for other use.
 
 pub use bytemuck::{Pod, Zeroable};
 pub use pumice_types::{Datatype, Element, H5Type, Heap, TypeError, plain};
@@ -20,7 +20,7 @@ pub fn no_variant(name: &str, integer: impl std::fmt::Display) -> TypeError {
     TypeError::Value(format!("{name} has no variant for {integer}"))
 }
 
-/// What references mean.
+/// The kinds of references.
 pub mod references {
     use super::{Datatype, ReferenceKind};
     use pumice_types::{Array, Reference, VarLen};

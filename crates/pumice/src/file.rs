@@ -97,25 +97,26 @@ impl File {
         FileOptions::new()
     }
 
-    /// Writes all changes, also those of files that its links have led to and that are open.
+    /// Writes all changes, also those of open files that its links have led to.
     ///
-    /// Chunks that a filter refuses cannot be written: they stay as they are stored, and in memory as they are, so
-    /// that they can be changed or erased. All else is written, and [`Error::NotStored`] names them. (Only where
-    /// such a chunk is stored already and has strings or sequences in the global heap nothing is written, as the stored
-    /// chunk may need what has been overwritten.)
+    /// Chunks that a filter refuses cannot be written: their stored form stays, and they stay in
+    /// memory, where they can be changed or erased. All else is written, and [`Error::NotStored`]
+    /// names their datasets. (If such a chunk is stored already and has strings or sequences in the
+    /// global heap, nothing is written, because the stored chunk may need overwritten ones.)
     pub fn flush(&self) -> Result<()> {
         self.root.engine().commit()
     }
 
     /// Lets other programs read the file while this one goes on writing (SWMR): HDF5's `H5Fstart_swmr_write`.
     ///
-    /// All objects must be there. From now on elements can be written and datasets can grow; objects, links and
-    /// attributes cannot be made, changed or deleted, datasets cannot become smaller, and strings and sequences cannot be
-    /// written to the global heap. [`flush`](Self::flush) shows readers what was written: they never see
-    /// an extent whose elements are not there. It ends when the file is closed.
+    /// All objects must exist. From now on elements can be written and datasets can grow; objects,
+    /// links and attributes cannot be created, changed or deleted, datasets cannot shrink, and
+    /// strings and sequences cannot be written to the global heap. [`flush`](Self::flush) shows
+    /// readers the changes: they never see an extent without its elements. SWMR ends when the file
+    /// is closed.
     ///
-    /// Readers are h5py with `swmr=True`, others that use libhdf5, and [`FileOptions::swmr`]. The file must be in the
-    /// form of HDF5 1.10 or later, as new ones are.
+    /// Readers are h5py with `swmr=True`, other programs with libhdf5, and [`FileOptions::swmr`].
+    /// The file must have the format of HDF5 1.10 or later, as new files do.
     ///
     /// ```
     /// use pumice::File;
@@ -144,8 +145,9 @@ impl File {
         self.root.engine().is_swmr()
     }
 
-    /// Reads again what another program may have written: what handles to the file, its groups and datasets show, and
-    /// what is read from now on, is as the file is now. A file that is open for editing is as it is.
+    /// Takes the present state of a file that another program may have changed: handles to the
+    /// file, its groups and datasets show it, and later reads are of it. Does nothing in a file
+    /// that is open for editing.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -159,19 +161,19 @@ impl File {
         self.root.engine().refresh()
     }
 
-    /// Keeps messages of object headers that several objects have alike once for all of them, as
-    /// [`FileOptions::shared_messages`] asked for when the file was made. It is for files that are
-    /// complete: close the file afterwards. Gives the number of messages that are shared.
+    /// Stores equal messages of several object headers once, as [`FileOptions::shared_messages`]
+    /// asked when the file was created. It is for complete files: close the file afterwards.
+    /// Returns the number of shared messages.
     pub fn share_messages(&self) -> Result<u64> {
         self.root.changing()?;
         self.flush()?;
         share::messages(&self.owner().0)
     }
 
-    /// Writes all changes and says how it went, as [`flush`](Self::flush) does; what filters refuse is lost when the
-    /// file is closed. Other handles, to the file, its groups and datasets,
-    /// stay usable and keep the file open and locked until the last of them goes: libhdf5's weak
-    /// close.
+    /// Writes all changes and returns the outcome, as [`flush`](Self::flush) does; changes that
+    /// filters refuse are lost when the file is closed. Other handles, to the file, its groups and
+    /// datasets, stay usable and keep the file open and locked until the last one is dropped:
+    /// libhdf5's weak close.
     pub fn close(self) -> Result<()> {
         self.root.into_owner().close()
     }
@@ -207,18 +209,18 @@ impl Deref for File {
     }
 }
 
-/// Keeps a file open as long as any handle lives, and commits when the last one goes; what has been opened
-/// several times is closed with the last.
+/// Keeps a file open as long as any handle lives, and commits when the last one is dropped. A file
+/// that was opened several times is closed with the last.
 pub(crate) struct Owner(pub(crate) Arc<Engine>, Goes, Access);
 
-/// What a handle was opened for: others may have the same file open for more.
+/// The access that a handle was opened with; others may have the same file open with more.
 #[derive(Clone, Copy, PartialEq)]
 enum Access {
     Whatever,
     Reading,
 }
 
-/// Who sees to it that all is committed when an owner goes.
+/// Who commits when an owner is dropped.
 #[derive(PartialEq)]
 enum Goes {
     Committing,
@@ -244,8 +246,7 @@ impl Owner {
         self.2 == Access::Whatever && self.0.writable()
     }
 
-    /// Before a change: fails if it may not be, and sees to it that what changed before does not take too much
-    /// memory.
+    /// Prepares a change: fails if changes are not allowed, and bounds the memory of earlier ones.
     pub(crate) fn begin_change(&self) -> Result<()> {
         if self.2 == Access::Reading && self.0.writable() {
             let path = self.0.path().map_or("the file".into(), |path| path.display().to_string());

@@ -24,9 +24,8 @@ impl File {
     /// Copies everything into `to`, a new file: groups, datasets, datatypes, links, attributes.
     /// References lead to the copies.
     ///
-    /// `choose` says for each dataset how it shall be stored; nothing for as it is, and then its
-    /// chunks are copied without decoding them. `progress` hears of bytes of elements that have been
-    /// copied.
+    /// `choose` returns a dataset's new storage; `None` copies it unchanged, without decoding its
+    /// chunks. `progress` gets the bytes of elements that have been copied.
     ///
     /// ```
     /// use pumice::{CopyOptions, File, Keep, Remade};
@@ -72,10 +71,9 @@ impl File {
 impl File {
     /// Copies all that can be copied into `to`, a new file, as [`copy_whole`](Self::copy_whole) does.
     ///
-    /// `omit` says which objects stay behind, by their addresses; links to them stay behind, too, and
-    /// references to them lead nowhere. `failed` hears of whatever could not be copied besides: an
-    /// attribute, the members of a group, an object that cannot be opened, by the path of the object
-    /// that has it.
+    /// `omit` chooses objects to leave out, by address, with all links to them; references to them
+    /// become null. `failed` gets everything else that could not be copied: an attribute, the
+    /// members of a group, an object that cannot be opened, with the path of its object.
     ///
     /// ```
     /// use pumice::File;
@@ -163,7 +161,7 @@ impl<C, P> Remaker<C, P> {
         Dataset::new(self.owners[0].clone(), state.clone(), path)
     }
 
-    /// The path of a dataset, made anew: all of them together may be too long to be kept.
+    /// The path of a dataset, built on demand: all paths together may be too long to be kept.
     fn path(&self, state: &DatasetState) -> String {
         let path = self.paths.get(&state.object().address());
         path.map_or(String::new(), |path| path.to_string())

@@ -1,10 +1,10 @@
-//! Filters by section: what a dataset's property list holds in HDF5.
+//! Filters by section: the filters of HDF5's dataset creation property list.
 //!
 //! A dense chunk is one section; a structured chunk has several, each with filters of its own. The
-//! rules: the predefined filters go to every section unless one is named; a section's defaults stand
-//! until a filter is added to it; Fletcher-32 is for raw data of fixed size, as the other sections
-//! have a checksum anyway. What is asked for of a selection or a heap is ignored where the dataset has
-//! none, as HDF5's `H5Z_FLAG_SPARSE_SELECTION` and `H5Z_FLAG_SPARSE_VL_DATA` are: one list of wishes
+//! rules: a filter goes to every section unless one is named; a section keeps its defaults until a
+//! filter is added to it; Fletcher-32 is for raw data of fixed size, as the other sections have a
+//! checksum anyway. Filters for a selection or a heap are ignored where the dataset has none, as
+//! with HDF5's `H5Z_FLAG_SPARSE_SELECTION` and `H5Z_FLAG_SPARSE_VL_DATA`: one list of filters
 //! serves dense and sparse datasets, of numbers and of strings.
 
 use pumice_engine::{Error, Result};
@@ -60,13 +60,14 @@ impl Section {
         }
     }
 
-    /// Whether wishes for it mean nothing where a dataset does not have it: one that is not sparse has no
-    /// selection, one of fixed size no heap. Every chunk has its elements, under the one name or the other.
+    /// Whether filters for this section are ignored where a dataset lacks it: one that is not
+    /// sparse has no selection, one of fixed size no heap. Every chunk has its elements, under one
+    /// name or the other.
     fn is_optional(self) -> bool {
         matches!(self, Self::Selection | Self::Heap)
     }
 
-    /// Whether Fletcher-32 makes sense: other sections have a checksum already.
+    /// Whether Fletcher-32 makes sense; other sections have a checksum already.
     fn takes_fletcher32(self) -> bool {
         matches!(self, Self::Chunk | Self::Values)
     }
@@ -145,7 +146,7 @@ pub struct SectionFilters {
 struct Entry {
     section: Section,
     filters: Vec<FilterSpec>,
-    /// Whether they are what the section gets if nobody asks for anything else.
+    /// Whether these filters are the section's defaults.
     default: bool,
 }
 
@@ -156,10 +157,10 @@ impl SectionFilters {
         Self { entries: none.collect(), element_size }
     }
 
-    /// What these sections get if nothing is asked for: the location filter and zstd for a
-    /// selection, shuffle and zstd for values, the references filter and zstd for references of
-    /// strings or sequences (shuffle and zstd if they are parts of larger elements), the heap filter
-    /// and zstd for a heap, nothing for dense chunks.
+    /// The default filters of these sections: the location filter and zstd for a selection; shuffle
+    /// and zstd for values; the references filter and zstd for references of strings or sequences
+    /// (shuffle and zstd if they are parts of larger elements); the heap filter and zstd for a
+    /// heap; none for dense chunks.
     ///
     /// ```
     /// use pumice::{FilterSpec, Section, SectionFilters};
@@ -220,12 +221,12 @@ impl SectionFilters {
         self.of(section).iter().find(|filter| filter.id == id)
     }
 
-    /// Adds a filter to the end of one section's list, or of every section's. Where a section still
-    /// has its defaults, they go. Fletcher-32 for every section goes to those that can have it.
+    /// Adds a filter to the end of one section's list, or of every section's, instead of its
+    /// defaults. Fletcher-32 for every section goes to those that can have it.
     ///
-    /// A selection or a heap that is not there is ignored, here as in the other methods: a dataset that is
-    /// not sparse has no selection, one without variable-length data no heap. Any other section that is not
-    /// there is an error.
+    /// A selection or a heap that the dataset lacks is ignored, here as in the other methods: a
+    /// dataset that is not sparse has no selection, one without variable-length data no heap. Any
+    /// other missing section is an error.
     ///
     /// ```
     /// use pumice::{FilterSpec, Section, SectionFilters};
@@ -240,7 +241,7 @@ impl SectionFilters {
         self.add_each(sections.into(), filter.id, |_| filter.clone())
     }
 
-    /// Adds shuffle to every section, with the size of what each holds.
+    /// Adds shuffle to every section, with the size of the section's elements.
     pub(crate) fn add_shuffle(&mut self) -> Result<()> {
         let size = self.element_size;
         let id = FilterSpec::shuffle(size).id;
@@ -304,7 +305,7 @@ impl SectionFilters {
         Ok(())
     }
 
-    /// Whether a dataset can be made with them.
+    /// Fails if a dataset cannot be created with these filters.
     pub(crate) fn check(&self) -> Result<()> {
         let id = FilterSpec::fletcher32().id;
         let checksum = |entry: &&Entry| entry.filters.iter().any(|filter| filter.id == id);
@@ -315,8 +316,8 @@ impl SectionFilters {
         }
     }
 
-    /// Whether all that have to run can. Only those of new datasets are asked: chunks of others may be copied as
-    /// they are.
+    /// Fails if a filter that is not optional is unavailable. Only asked for new datasets: their
+    /// chunks must be encoded, while others are copied as stored.
     pub(crate) fn check_available(&self) -> Result<()> {
         let mut filters = self.entries.iter().flat_map(|entry| &entry.filters);
         let encodes = |id| find(id).is_some_and(|filter| filter.encodes());
@@ -330,7 +331,7 @@ impl SectionFilters {
         )))
     }
 
-    /// Whether the dataset has them; an error if it must.
+    /// Whether the dataset has these sections; an error if it must.
     fn has(&self, sections: Sections) -> Result<bool> {
         match sections {
             Sections::One(section) if self.sections().all(|own| own != section) => {
@@ -356,7 +357,7 @@ impl Entry {
     }
 }
 
-/// Two are equal if the same filters run over the same sections.
+/// Equal if the same filters run over the same sections.
 impl PartialEq for SectionFilters {
     fn eq(&self, other: &Self) -> bool {
         let list = |filters: &Self| -> Vec<_> {

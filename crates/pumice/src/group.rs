@@ -1,4 +1,4 @@
-//! Groups: names and what they lead to.
+//! Groups: names and the objects that they lead to.
 
 use crate::file::Owner;
 use crate::place::Place;
@@ -34,22 +34,22 @@ use std::sync::Arc;
 pub struct Group {
     object: Arc<Object>,
     path: ObjectPath,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything else is dropped.
     owner: Arc<Owner>,
 }
 
-/// A name in a group and what it leads to.
+/// A name in a group and the object that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The name.
     pub name: String,
-    /// What it leads to.
+    /// The kind of its object.
     pub kind: MemberKind,
     /// Its place in the order of creation, if the group tracks that.
     pub creation_order: Option<u64>,
 }
 
-/// What a name leads to.
+/// The kind of object that a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemberKind {
@@ -71,7 +71,7 @@ pub enum MemberKind {
     Other,
 }
 
-/// What a path leads to.
+/// The object at a path.
 pub enum Node {
     /// A group.
     Group(Group),
@@ -141,7 +141,7 @@ impl Group {
         Ok(Self { owner, object, path: ObjectPath::root() })
     }
 
-    /// What keeps its file open, and nothing else.
+    /// The owner that keeps its file open.
     pub(crate) fn into_owner(self) -> Arc<Owner> {
         self.owner
     }
@@ -154,7 +154,7 @@ impl Group {
         &self.owner.0
     }
 
-    /// The same, with room for a change; to be called before the change begins.
+    /// The file, ready for a change. To be called before the change begins.
     pub(crate) fn changing(&self) -> Result<&Engine> {
         self.owner.begin_object_change().map_err(|error| error.at(&self.path))?;
         Ok(self.engine())
@@ -233,8 +233,8 @@ impl Group {
         self.resolve(path).is_ok()
     }
 
-    /// What is at `path`. Soft and external links are followed; what an external link leads to keeps
-    /// its file open, for editing if this file is and that one can be.
+    /// The object at `path`. Soft and external links are followed. The file of an external link
+    /// stays open as long as the object, for editing if this file is and that one can be.
     pub fn node(&self, path: &str) -> Result<Node> {
         let (owner, object) = self.resolve(path)?;
         open(owner, object, self.child_path(path))
@@ -267,7 +267,7 @@ impl Group {
         self.create_group_with(path, &GroupOptions::default())
     }
 
-    /// Makes a group that is not like most, and the groups on the way to it.
+    /// Creates a group with unusual properties, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
         let place = self.place_for(path)?;
         let owner = place.owner().clone();
@@ -341,7 +341,7 @@ impl Group {
         Ok(Dataset::new(place.owner().clone(), state, place.path))
     }
 
-    /// Whether it has an attribute of a name.
+    /// Whether it has an attribute with this name.
     pub fn has_attribute(&self, name: &str) -> Result<bool> {
         let has = attribute::has(self.engine(), &self.object, name);
         has.map_err(|error| error.at(&self.path))
@@ -393,7 +393,7 @@ impl Group {
         &self.object
     }
 
-    /// What is at `path`: the file that it is in, and its object.
+    /// The file and the object at `path`.
     pub(crate) fn resolve(&self, path: &str) -> Result<(Arc<Owner>, Arc<Object>)> {
         let found = group::resolve(self.engine(), &self.object, path);
         let found = found.map_err(|error| match error {
@@ -411,7 +411,7 @@ impl Group {
         self.path.child(path)
     }
 
-    /// Where what is to be called `path` goes; groups on the way are made.
+    /// The place for a new link at `path`; groups on the way are created.
     pub(crate) fn place_for<'a>(&self, path: &'a str) -> Result<Place<'a>> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
@@ -424,14 +424,14 @@ impl Group {
         Place::new(parent, name)
     }
 
-    /// The groups that something new at `path` needs and that are not there yet, innermost first.
+    /// The missing groups on the way to a new object at `path`, innermost first.
     pub(crate) fn absent_groups<'a>(&self, path: &'a str) -> Vec<&'a str> {
         let parents = path.trim_end_matches('/').rmatch_indices('/').map(|(end, _)| &path[..end]);
         parents.take_while(|parent| !parent.is_empty() && !self.contains(parent)).collect()
     }
 
-    /// Takes groups away again, of which each is in the next, as far as they are empty. This is about what
-    /// nobody wants any more: whatever fails stays as it is.
+    /// Removes empty groups, each of which is in the next. Errors are ignored: nobody wants these
+    /// groups any more.
     pub(crate) fn remove_empty(&self, groups: &[&str]) {
         let is_empty = |path: &str| {
             let members = self.group(path).and_then(|group| group.members());
@@ -458,7 +458,7 @@ impl Group {
     }
 }
 
-/// What leads to the group that holds the last name of `path`, and that name.
+/// The path of the group that holds the last name of `path`, and that name.
 pub(crate) fn split(path: &str) -> (&str, &str) {
     let path = path.trim_end_matches('/');
     match path.rfind('/') {
@@ -467,7 +467,7 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
     }
 }
 
-/// What an object is.
+/// Opens an object as its kind.
 pub(crate) fn open(owner: Arc<Owner>, object: Arc<Object>, path: ObjectPath) -> Result<Node> {
     match kind_of(&object) {
         MemberKind::Group => Ok(Node::Group(Group { owner, object, path })),

@@ -8,8 +8,9 @@ use pumice_types::plain;
 use std::ops::Range;
 
 impl Dataset {
-    /// Appends `values` along an axis, which grows by as many as they fill; their number must be a multiple of
-    /// what one index of the axis has. Tells where they are. Several threads may append at the same time.
+    /// Appends `values` along an axis, which grows accordingly; their number must be a multiple of
+    /// the cells of one index of the axis. Returns the range of new indices. Several threads may
+    /// append at the same time.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -83,7 +84,7 @@ impl Dataset {
         })
     }
 
-    /// How many indices of an axis so many values fill.
+    /// How many indices of an axis this many values fill.
     fn frames(&self, axis: usize, values: u64) -> Result<u64> {
         let shape = self.shape();
         if axis >= shape.len() {
@@ -101,8 +102,8 @@ impl Dataset {
         }
     }
 
-    /// Lets an axis grow and does something with the new part; if that fails, the axis is as long as before, unless
-    /// somebody else has let it grow further.
+    /// Extends an axis and does something with the new part. If that fails, the axis gets its old
+    /// length again, unless another thread has extended it further.
     fn grown(
         &self,
         axis: usize,
@@ -143,9 +144,10 @@ impl Dataset {
         }
     }
 
-    /// Writes values to the selected cells of a sparse dataset, without those that equal `except`: these cells are
-    /// undefined from then on. For dense frames that are mostly background, such as a camera's, which
-    /// [`write`](Self::write) would define all over. Other layouts have no undefined cells: they get all values.
+    /// Writes values to the selected cells of a sparse dataset, except for those that equal
+    /// `except`, whose cells become undefined. For dense frames that are mostly background, such as
+    /// a camera's, which [`write`](Self::write) would define everywhere. In other layouts no cell
+    /// can be undefined: all values are written.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -1,4 +1,4 @@
-//! What a file says of itself as a whole.
+//! The properties of a file as a whole.
 
 use crate::File;
 use pumice_engine::Result;
@@ -27,7 +27,7 @@ pub struct FileInfo {
 }
 
 impl File {
-    /// What the file says of itself.
+    /// The properties of the file as a whole.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -71,7 +71,7 @@
 //!
 //! # Where to look
 //!
-//! - [`File`], [`Group`], [`Dataset`], [`Attribute`]: what is in a file.
+//! - [`File`], [`Group`], [`Dataset`], [`Attribute`]: the objects of a file.
 //! - [`DatasetBuilder`]: how a new dataset is stored.
 //! - [`Selection`]: which cells; ranges, tuples of ranges and `..` convert into it.
 //! - [`Context`]: the threads and the chunk cache that files share.
@@ -88,7 +88,7 @@
 //! | `serde` | | [`Value`] with serde's traits |
 //! | `plugins` | | third-party filters in C, loaded as libhdf5 does (`HDF5_PLUGIN_PATH`) |
 //!
-//! Rust 1.95 or newer is needed, which is what the tests run with. The folder `examples` has a program for each common task.
+//! Rust 1.95 or newer is needed. The folder `examples` has a program for each common task.
 //!
 //! # When not to use it
 //!
@@ -157,9 +157,11 @@ pub use object_copy::CopyOptions;
 pub use path::ObjectPath;
 pub use pumice_cache::Config as CacheConfig;
 pub use pumice_cache::DatasetOptions as CacheOptions;
-pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats, simulate, trace};
+pub use pumice_cache::{CurvePoint, Hint, PolicyKind, Sizing, Stats};
+pub use pumice_trace::{simulate, trace};
 
-/// Which chunks leave the cache first: what a policy of one's own is made of, and policies to make it from.
+/// Replacement policies: the trait and its parts for a policy of the program's own, and policies to
+/// build on.
 ///
 /// See [`ContextBuilder::own_policy`].
 pub mod policy {
@@ -237,9 +239,9 @@ pub use walk::WalkOrder;
 /// # Ok::<(), pumice::Error>(())
 /// ```
 ///
-/// A struct of plain fields (numbers, arrays, fixed text, complex numbers, structs of such) that is `#[repr(C)]` and
-/// has no padding goes between file and memory without being looked at. With `#[h5(plain)]` the compiler
-/// checks that, and the struct is an [`Element`]:
+/// A struct of plain fields (numbers, arrays, fixed text, complex numbers, such structs) that is
+/// `#[repr(C)]` and has no padding is copied between file and memory as bytes. With `#[h5(plain)]`
+/// the compiler checks that, and the struct is an [`Element`]:
 ///
 /// ```
 /// use pumice::{Element, FixedText, H5Type};

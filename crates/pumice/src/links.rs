@@ -6,7 +6,7 @@ use pumice_engine::group::{self, GroupSpec};
 use pumice_engine::{Error, Result, delete};
 use pumice_format::messages::LinkTarget;
 
-/// What a new group is to be like.
+/// The properties of a new group.
 ///
 /// ```
 /// use pumice::{File, GroupOptions};
@@ -86,7 +86,7 @@ impl Group {
         self.place_for(path)?.link(&owner, &object)
     }
 
-    /// Makes a soft link at `path`: a path that need not lead anywhere. One that is not absolute is
+    /// Creates a soft link at `path`: a path that need not lead anywhere. A relative target is
     /// looked up from the link's own group.
     ///
     /// ```
@@ -107,8 +107,8 @@ impl Group {
             .link_to(LinkTarget::External { file: file.into(), path: target.into() })
     }
 
-    /// Gives what is at `path` another path, in the same file. Groups on the way are made; links to
-    /// other places are not followed at the end of the path, but moved themselves.
+    /// Moves the link at `path` to another path in the same file. Groups on the way are created. A
+    /// soft or external link at the end of the path is moved itself, not followed.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -17,12 +17,12 @@ use pumice_types::{Datatype, Element, Heaped, Sequences, Strings, Value};
 use std::borrow::Cow;
 use std::fmt::{self, Debug, Formatter};
 
-/// Reads of several datasets that are done together: no write of any of them comes between, and
-/// what lies together in the file is read together.
+/// Reads of several datasets as one request: no write of any of them comes between, and neighbours
+/// in the file are read together.
 ///
-/// Datasets may be of any layout and any datatype, and of several files of one
-/// [`Context`](crate::Context). A virtual dataset has no data of its own: it is read before the others, for itself,
-/// and writes to its sources may come in between.
+/// Datasets may have any layout and any datatype, and be of several files of one
+/// [`Context`](crate::Context). A virtual dataset has no data of its own: it is read before the
+/// others, and writes to its sources may come between.
 ///
 /// ```
 /// use pumice::{File, ReadMany, Strings, WriteMany};
@@ -50,7 +50,7 @@ pub struct ReadMany<'a> {
     reads: Vec<Part<'a, Into<'a>>>,
 }
 
-/// What is read or written of one dataset.
+/// The part of one dataset.
 struct Part<'a, B> {
     dataset: &'a Dataset,
     /// Becomes a selection of the extent that the dataset has when it is used.
@@ -98,7 +98,7 @@ impl<T: Element> Batch for Lined<'_, T> {
     }
 }
 
-/// Takes what was read, in the dataset's type.
+/// Takes the elements that were read, in the dataset's type.
 type Deliver<'a> = Box<dyn FnMut(&Datatype, Heaped) -> Result<()> + Send + 'a>;
 
 impl<B> Debug for Part<'_, B> {
@@ -126,8 +126,8 @@ impl<'a> ReadMany<'a> {
         Self::default()
     }
 
-    /// Adds a read of the selected cells into `buffer`. A range such as `..` is that of the extent that the
-    /// dataset has when all are read.
+    /// Adds a read of the selected cells into `buffer`. A range such as `..` is that of the
+    /// dataset's extent when all are read.
     pub fn add<T: Element>(
         &mut self,
         dataset: &'a Dataset,
@@ -328,11 +328,11 @@ impl<'a> ReadMany<'a> {
     }
 }
 
-/// Writes to several datasets that are done together: nobody sees some of them and not the others.
-/// See [`ReadMany`] for an example.
+/// Writes to several datasets as one request: others see all of them or none. See [`ReadMany`] for
+/// an example.
 ///
-/// A virtual dataset has no data of its own: it is written before the others, for itself. Selections and buffers are checked
-/// before anything is written.
+/// A virtual dataset has no data of its own: it is written before the others. Selections and
+/// buffers are checked before anything is written.
 #[derive(Debug, Default)]
 pub struct WriteMany<'a> {
     writes: Vec<Part<'a, From<'a>>>,
@@ -369,8 +369,8 @@ impl<'a> WriteMany<'a> {
         Self::default()
     }
 
-    /// Adds a write of `values` to the selected cells. A range such as `..` is that of the extent that the
-    /// dataset has when all are written.
+    /// Adds a write of `values` to the selected cells. A range such as `..` is that of the
+    /// dataset's extent when all are written.
     pub fn add<T: Element>(
         &mut self,
         dataset: &'a Dataset,
@@ -416,8 +416,8 @@ impl<'a> WriteMany<'a> {
         self.add_text(dataset, selection, Cow::Owned(strings.iter().collect()))
     }
 
-    /// As [`add_strings`](Self::add_strings), from one buffer, which is not copied unless they are of a fixed
-    /// length.
+    /// [`add_strings`](Self::add_strings) from one buffer, which is not copied unless the strings
+    /// have a fixed length.
     pub fn add_packed_strings(
         &mut self,
         dataset: &'a Dataset,

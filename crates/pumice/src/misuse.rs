@@ -1,7 +1,7 @@
-//! What the compiler refuses, each beside its like that it takes: tests, and nothing else.
+//! Tests of code that the compiler must refuse, each beside similar code that it takes.
 //!
-//! What the macro itself refuses (generics, tuples, fields of enums, a missing `#[repr]`) is tested in
-//! `pumice-derive`.
+//! Code that the macro itself refuses (generics, tuples, fields of enums, a missing `#[repr]`) is
+//! tested in `pumice-derive`.
 //!
 //! A field that is no HDF5 type:
 //!
@@ -26,7 +26,7 @@
 //! union Either { number: u32, float: f32 }
 //! ```
 //!
-//! Padding in what is said to be plain, and fields that are not:
+//! Structs marked as plain with padding, and with fields that are not plain:
 //!
 //! ```
 //! #[derive(pumice::H5Type, Clone, Copy)]
@@ -87,7 +87,7 @@
 //! # Ok::<(), pumice::Error>(())
 //! ```
 //!
-//! Reading what borrows:
+//! Reading types that borrow:
 //!
 //! ```
 //! let file = pumice::File::in_memory()?;
@@ -103,7 +103,7 @@
 //! # Ok::<(), pumice::Error>(())
 //! ```
 //!
-//! Columns of what is not plain:
+//! Columns of types that are not plain:
 //!
 //! ```compile_fail,E0277
 //! let file = pumice::File::in_memory()?;

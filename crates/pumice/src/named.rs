@@ -1,4 +1,4 @@
-//! Links of a group as they are, without a look at what they lead to.
+//! Links of a group, without following them.
 
 use crate::group::split;
 use crate::{Group, Node};

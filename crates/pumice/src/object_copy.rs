@@ -4,7 +4,7 @@ use crate::Group;
 use pumice_engine::file::File as Engine;
 use pumice_engine::{Result, copy};
 
-/// What [`Group::copy_object`] copies, and how: libhdf5's object copy properties.
+/// Options of [`Group::copy_object`]: libhdf5's object copy properties.
 ///
 /// ```
 /// use pumice::{CopyOptions, File};
@@ -35,27 +35,27 @@ impl CopyOptions {
         &self.inner
     }
 
-    /// Copies of a group only itself and its members; those that are groups stay empty.
+    /// Copies of a group only itself and its members; member groups stay empty.
     pub fn shallow(mut self, shallow: bool) -> Self {
         self.inner.shallow = shallow;
         self
     }
 
-    /// Copies what soft links lead to instead of the links. One that leads nowhere stays a link.
+    /// Copies the targets of soft links instead of the links. A dangling link stays a link.
     pub fn expand_soft_links(mut self, expand: bool) -> Self {
         self.inner.expand_soft_links = expand;
         self
     }
 
-    /// Copies what external links lead to instead of the links. One that leads nowhere stays a link.
+    /// Copies the targets of external links instead of the links. A dangling link stays a link.
     pub fn expand_external_links(mut self, expand: bool) -> Self {
         self.inner.expand_external_links = expand;
         self
     }
 
-    /// Copies what references lead to as well, when copying to another file, and lets them lead to
-    /// the copies; what gets no other name is linked in the root group. Without this, references to
-    /// objects lead nowhere in another file.
+    /// Copies the objects of references as well, when copying to another file, and lets the
+    /// references lead to the copies; an object without another name is linked in the root group.
+    /// Without this, references to objects become null in another file.
     pub fn expand_references(mut self, expand: bool) -> Self {
         self.inner.expand_references = expand;
         self
@@ -67,8 +67,9 @@ impl CopyOptions {
         self
     }
 
-    /// Leaves out objects that are newer than this program, with links and references to them. Without this, one of
-    /// them is an error ([`Error::is_newer`](crate::Error::is_newer)), and nothing is copied.
+    /// Leaves out objects that are newer than this program, with links and references to them.
+    /// Without this, one such object is an error ([`Error::is_newer`](crate::Error::is_newer)), and
+    /// nothing is copied.
     pub fn leave_newer(mut self, leave: bool) -> Self {
         self.inner.leave_newer = leave;
         self
@@ -85,7 +86,7 @@ impl Group {
     /// Copies the object at `path`, with everything below it, to `new_path` of the group `to`, which
     /// may be in another file. Groups on the way are made.
     ///
-    /// What is linked more than once is copied once, and linked as often. Stored chunks are copied
+    /// An object with several links is copied once, and linked as often. Stored chunks are copied
     /// as they are, not decoded.
     ///
     /// ```

@@ -1,14 +1,14 @@
-//! The path of an object: what the object was found from, and the name that led on from there.
+//! The path of an object: the object that it was found from, and the name that led on from there.
 //!
-//! Going one group deeper takes the memory of a name, not of all names before it, and a path is put together when
-//! somebody asks for it: in files of many levels all paths together are far longer than the file.
+//! Going one group deeper takes the memory of a name, not of all names before it, and the text is
+//! built on demand: in files of many levels all paths together are far longer than the file.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// The absolute path of an object, as text. A clone takes no memory; of paths that begin alike, the beginning is
-/// there once.
+/// The absolute path of an object, as text. A clone takes no memory; paths share their common
+/// beginning.
 ///
 /// ```
 /// let file = pumice::File::in_memory()?;
@@ -23,9 +23,9 @@ pub struct ObjectPath(Arc<Step>);
 struct Step {
     /// Where it begins; a path that begins nowhere is absolute.
     from: Option<ObjectPath>,
-    /// What leads on from there.
+    /// The name below that object.
     names: Box<str>,
-    /// All of it, once somebody has asked.
+    /// The whole text, once it was built.
     whole: OnceLock<Box<str>>,
 }
 
@@ -71,7 +71,7 @@ impl Deref for ObjectPath {
 }
 
 impl fmt::Display for ObjectPath {
-    /// Keeps nothing in memory, unlike using it as a `str`.
+    /// Keeps no text in memory, unlike using the path as a `str`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0.put_together())
     }

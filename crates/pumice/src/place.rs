@@ -1,7 +1,7 @@
 //! Where something new goes: a group, and a name in it.
 //!
-//! A path may lead through external links, so that the group is in another file than the one where the path
-//! began. What is made for a place is made by the place, in the group's own file: an address of one file means
+//! A path may lead through external links, so the group may be in another file than the start of
+//! the path. The place creates its object in the group's own file: an address of one file means
 //! nothing in another.
 
 use crate::file::Owner;
@@ -16,19 +16,19 @@ use std::sync::Arc;
 pub(crate) struct Place<'a> {
     group: Group,
     name: &'a str,
-    /// The path of what comes.
+    /// The path of the new object.
     pub(crate) path: ObjectPath,
 }
 
 impl<'a> Place<'a> {
-    /// A name in a group, whose file has room for a change.
+    /// A name in a group whose file is ready for a change.
     pub(crate) fn new(group: Group, name: &'a str) -> Result<Self> {
         group.changing()?;
         let path = group.child_path(name);
         Ok(Self { group, name, path })
     }
 
-    /// What keeps the file open that it is in.
+    /// The owner that keeps the place's file open.
     pub(crate) fn owner(&self) -> &Arc<Owner> {
         self.group.owner()
     }
@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
         filled().map_err(|error| error.at(&self.path))
     }
 
-    /// Makes another hard link to an object, which must be in the same file.
+    /// Creates another hard link to an object of the same file.
     pub(crate) fn link(&self, owner: &Arc<Owner>, object: &Object) -> Result<()> {
         let linked = || -> Result<()> {
             if !self.is_in(owner) {
@@ -82,7 +82,7 @@ impl<'a> Place<'a> {
         made.map_err(|error| error.at(&self.path))
     }
 
-    /// Moves a link of a group here, which must be in the same file.
+    /// Moves a link from a group of the same file here.
     pub(crate) fn take(&self, from: &Group, name: &str) -> Result<()> {
         if !self.is_in(from.owner()) {
             return Err(Error::Invalid("links do not move between files".into()));

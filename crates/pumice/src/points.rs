@@ -1,8 +1,8 @@
 //! Cells that are named one by one: write, read and erase them; defined cells as columns.
 //!
 //! [`Points`] borrows coordinates in the form an application has them: one column per axis (COO),
-//! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted that need
-//! not be; points in row-major order go fastest.
+//! compressed rows or columns (CSR, CSC), or one after another. Nothing is copied or sorted
+//! needlessly; points in row-major order are fastest.
 
 mod varlen;
 
@@ -115,9 +115,9 @@ impl Dataset {
 impl Dataset {
     /// Coordinates and values of the selected cells that are defined, one column per dimension.
     ///
-    /// The fastest way to read many cells: every chunk is put straight into its place, by the thread
-    /// that decodes it. `C` is `u32` (where the shape allows it) or `u64`. All cells of datasets that are not
-    /// sparse are defined; what was never written has the fill value.
+    /// The fastest way to read many cells: the thread that decodes a chunk puts its cells straight
+    /// into their places. `C` is `u32` (where the shape allows it) or `u64`. All cells of datasets
+    /// that are not sparse are defined; unwritten ones have the fill value.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -136,7 +136,7 @@ impl Dataset {
     }
 
     /// Coordinates of the selected cells that are defined, one column per dimension; values are not
-    /// even read.
+    /// read.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

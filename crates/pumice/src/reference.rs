@@ -31,7 +31,7 @@ impl Reference {
         Self(stored, home)
     }
 
-    /// Makes an element of a file refer to the same.
+    /// Makes an element of a file refer to the same object.
     pub(crate) fn store(
         &self,
         file: &Engine,
@@ -52,12 +52,12 @@ impl Reference {
         self.0.address
     }
 
-    /// The file that it leads to, if it is not the one that it is in.
+    /// The file of its object, if that is another one.
     pub fn file(&self) -> Option<&str> {
         self.0.file.as_deref()
     }
 
-    /// Whether it means elements of a dataset.
+    /// Whether it refers to elements of a dataset.
     pub fn is_region(&self) -> bool {
         matches!(self.0.target, Target::Region { .. })
     }
@@ -71,7 +71,7 @@ impl Reference {
     }
 }
 
-/// What references in a dataset or an attribute can mean.
+/// The kinds of references in a dataset or an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceType {
     /// Objects; libhdf5's `H5T_STD_REF_OBJ`.
@@ -157,7 +157,7 @@ impl Group {
     }
 
     /// The references in elements of a reference type of this file, such as those of
-    /// [`Value::Reference`](crate::Value::Reference); `None` for those that lead nowhere.
+    /// [`Value::Reference`](crate::Value::Reference); `None` for null ones.
     pub fn references(
         &self,
         datatype: &Datatype,
@@ -195,8 +195,8 @@ impl Group {
         Ok(self.references(&datatype, element)?.pop().flatten())
     }
 
-    /// A reference as a [`Value`], for datasets and attributes of this file whose elements are references of that
-    /// type, or have such; see [`reference_of`](Self::reference_of).
+    /// A reference as a [`Value`], for datasets and attributes of this file whose elements are, or
+    /// contain, references of that type; see [`reference_of`](Self::reference_of).
     pub fn reference_value(&self, reference: &Reference, meaning: ReferenceType) -> Result<Value> {
         let Datatype::Reference(kind) = self.reference_datatype(meaning) else {
             return Err(Error::Internal("a type of references that is none".into()));
@@ -206,7 +206,7 @@ impl Group {
         Ok(Value::Reference(element))
     }
 
-    /// The object that a reference of this file leads to. Its path is not known: see
+    /// The object that a reference of this file names. Its path is unknown: see
     /// [`path_of`](Self::path_of).
     pub fn dereference(&self, reference: &Reference) -> Result<Node> {
         let owner = match reference.file() {
@@ -221,8 +221,8 @@ impl Group {
         crate::group::open(owner, object, path.into())
     }
 
-    /// The dataset and the elements of it that a reference of this file leads to; all of them if it
-    /// means the dataset as a whole.
+    /// The dataset that a reference of this file names, with the selected elements; all of them if
+    /// it names the whole dataset.
     pub fn dereference_region(&self, reference: &Reference) -> Result<(Dataset, Selection)> {
         let Node::Dataset(dataset) = self.dereference(reference)? else {
             return Err(Error::WrongKind("a reference to something that is no dataset".into()));
@@ -273,8 +273,8 @@ impl Dataset {
     }
 }
 
-/// What is created is a reference to objects, unless `#[h5(region)]` or `#[h5(any)]` says otherwise; see
-/// [`derive(H5Type)`](macro@crate::H5Type). `Option<Reference>` may lead nowhere.
+/// The dataset or attribute gets object references, unless `#[h5(region)]` or `#[h5(any)]` says
+/// otherwise; see [`derive(H5Type)`](macro@crate::H5Type). `Option<Reference>` may be null.
 // SAFETY: it is not plain.
 #[allow(unsafe_code)]
 unsafe impl H5Type for Reference {

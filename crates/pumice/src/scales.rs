@@ -1,4 +1,4 @@
-//! Dimension scales: datasets that say what the indices of an axis mean, in the attributes of HDF5's H5DS.
+//! Dimension scales: datasets that label the indices of an axis, by the attributes of HDF5's H5DS.
 //!
 //! A scale has `CLASS` (`DIMENSION_SCALE`), perhaps `NAME`, and in `REFERENCE_LIST` where it is attached. A dataset
 //! has its scales, axis by axis, in `DIMENSION_LIST` and the names of its axes in `DIMENSION_LABELS`. All five
@@ -66,8 +66,8 @@ impl Dataset {
         Ok(name.filter(|name| !name.is_empty()))
     }
 
-    /// Attaches a scale of the same file to an axis, behind those that it has: `H5DSattach_scale`. What is no scale yet
-    /// becomes one. One that is attached already stays so.
+    /// Attaches a scale of the same file to an axis, behind its other scales: `H5DSattach_scale`. A
+    /// dataset that is no scale becomes one. A scale that is attached already stays so.
     pub fn attach_scale(&self, axis: usize, scale: &Dataset) -> Result<()> {
         self.check_axis(axis)?;
         self.check_scale(scale)?;

@@ -9,9 +9,9 @@ use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AxisCells {
-    /// One, whose axis an array does not have.
+    /// One index, whose axis an array leaves out.
     Index(u64),
-    /// So many, from the first one on, at equal distances.
+    /// A number of indices, from the first one on, at equal distances.
     Steps {
         /// The first index.
         start: u64,
@@ -34,7 +34,7 @@ impl AxisCells {
         }
     }
 
-    /// All of them as stretches.
+    /// The selected indices as ranges.
     fn spans(&self) -> Vec<(u64, u64)> {
         match self {
             &Self::Index(index) => vec![(index, index)],
@@ -55,7 +55,7 @@ pub trait AxisRange {
     fn pick(&self, length: u64) -> Result<AxisCells>;
 }
 
-/// Whatever names cells of a dataset.
+/// Anything that selects cells of a dataset.
 ///
 /// ```
 /// use pumice::{Select, Selection};
@@ -176,7 +176,7 @@ impl<const N: usize> Select for Vec<[u64; N]> {
     }
 }
 
-/// A mask of all cells of a dataset, in row-major order: those where it is true.
+/// A mask of all cells of a dataset, in row-major order; selects those where it is true.
 ///
 /// ```
 /// use pumice::{File, Mask};

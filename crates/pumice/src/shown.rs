@@ -1,4 +1,4 @@
-//! `Debug` of handles: what they are and where, not what they hold.
+//! `Debug` of handles: kind and path, not contents.
 
 use crate::{CommittedDatatype, Context, Dataset, DatasetBuilder, File, Group, Node};
 use std::fmt::{Debug, Formatter, Result};

@@ -1,4 +1,4 @@
-//! What a file's structures take of its bytes.
+//! The bytes of a file's structures.
 
 use crate::{CommittedDatatype, Dataset, File, Group, VirtualMapping};
 use pumice_engine::object::Object;
@@ -20,7 +20,8 @@ fn absolute(file: &pumice_engine::file::File, mut places: Vec<Place>) -> Vec<Pla
 }
 
 impl File {
-    /// What belongs to the file as a whole: superblock, shared messages, managers of free space.
+    /// The bytes of structures that belong to the file as a whole: superblock, shared messages,
+    /// managers of free space.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -33,11 +34,11 @@ impl File {
         measure::file(self.engine())
     }
 
-    /// Which bytes belong to the file as a whole: superblock, shared messages, managers of free space
-    /// and what these list as free.
+    /// The ranges of structures that belong to the file as a whole: superblock, shared messages,
+    /// managers of free space, and the free ranges that these list.
     ///
-    /// What belongs to objects is told by [`Group::places`], [`Dataset::places`] and
-    /// [`CommittedDatatype::places`]. What is in none of these nothing in the file leads to.
+    /// [`Group::places`], [`Dataset::places`] and [`CommittedDatatype::places`] give the ranges of
+    /// objects. Nothing in the file refers to a range that none of these has.
     ///
     /// ```
     /// use pumice::PlaceKind;
@@ -53,8 +54,8 @@ impl File {
         Ok(absolute(self.engine(), survey::file(self.engine())?))
     }
 
-    /// Whether the file has all `length` bytes from an address on, counted from its beginning. Where several
-    /// files are one, each has an end of its own.
+    /// Whether the file has all `length` bytes from an address on, counted from its beginning. Of
+    /// several files that are one, each has an end of its own.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -76,8 +77,8 @@ impl File {
         self.engine().global_heap().watch();
     }
 
-    /// Where the collections of the global heap are that reading has led to since they are
-    /// [watched](Self::watch_global_heap). There is no list of them in a file.
+    /// The ranges of global heap collections that reads have led to since they are
+    /// [watched](Self::watch_global_heap). A file has no list of them.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -96,7 +97,7 @@ impl Group {
         self.object().version()
     }
 
-    /// What the group's header, index and heap take, and its attributes.
+    /// The bytes of the group's header, index, heap and attributes.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -109,8 +110,8 @@ impl Group {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }
 
-    /// Which bytes belong to it: its header, what finds and holds its links, and its attributes, at
-    /// addresses from the beginning of the file. Reads every block of them.
+    /// The ranges of the group: its header, the index and heap of its links, and its attributes,
+    /// with addresses from the beginning of the file. Reads every block of them.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -129,7 +130,7 @@ impl Dataset {
         self.state().object().version()
     }
 
-    /// What the dataset's header and chunk index take, and its attributes; not its elements.
+    /// The bytes of the dataset's header, chunk index and attributes; not of its elements.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -145,9 +146,9 @@ impl Dataset {
         Ok(space)
     }
 
-    /// Which bytes belong to it: its header, its elements or chunks, its chunk index, and its
-    /// attributes, at addresses from the beginning of the file. What waits in the cache is written
-    /// first. Collections of the global heap belong to the file.
+    /// The ranges of the dataset: its header, its elements or chunks, its chunk index, and its
+    /// attributes, with addresses from the beginning of the file. Dirty chunks are written first.
+    /// Collections of the global heap belong to the file.
     ///
     /// ```
     /// use pumice::PlaceKind;
@@ -180,13 +181,14 @@ impl Dataset {
         length.map_err(|error| error.at(self.path()))
     }
 
-    /// The files outside that hold its elements, in order; none if these are in the file itself.
+    /// The external files that hold its elements, in order; none if the elements are in the file
+    /// itself.
     pub fn external_pieces(&self) -> Result<Vec<ExternalPiece>> {
         let pieces = measure::external_pieces(self.engine(), self.state().object());
         pieces.map_err(|error| error.at(self.path()))
     }
 
-    /// Where the elements of a virtual dataset are, in the order of its mappings; none for others.
+    /// The mappings of a virtual dataset, in order; none for others.
     pub fn virtual_mappings(&self) -> &[VirtualMapping] {
         self.state().sources().map_or(&[], |sources| sources.mappings())
     }
@@ -198,7 +200,7 @@ impl CommittedDatatype {
         self.object().version()
     }
 
-    /// What the datatype's header takes, and its attributes.
+    /// The bytes of the datatype's header and attributes.
     pub fn space(&self) -> Result<ObjectSpace> {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }

@@ -28,7 +28,7 @@ pub struct StructuredChunkInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SectionInfo {
-    /// What it holds.
+    /// The kind of the section.
     pub section: Section,
     /// Bytes stored; 0 if it is empty.
     pub size: u64,
@@ -38,10 +38,10 @@ pub struct SectionInfo {
     pub filter_mask: u32,
 }
 
-/// The bytes of one section as they are, or shall be, stored.
+/// The bytes of one section as they are, or will be, stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSection {
-    /// The stored bytes: what the section's filters make of it.
+    /// The stored bytes: the output of the section's filters.
     pub bytes: Vec<u8>,
     /// Bytes before filters, checksum included.
     pub unfiltered_size: u64,
@@ -50,7 +50,7 @@ pub struct StoredSection {
 }
 
 impl StoredSection {
-    /// A section that is stored as it is: all of the section's `filters` are skipped.
+    /// A section that is stored without filters: all of its `filters` are skipped.
     pub fn unfiltered(bytes: Vec<u8>, filters: usize) -> Self {
         let filter_mask = 1u32.checked_shl(filters as u32).map_or(u32::MAX, |next| next - 1);
         Self { unfiltered_size: bytes.len() as u64, bytes, filter_mask }
@@ -67,8 +67,8 @@ impl StoredSection {
 
 /// Stored structured chunks. A chunk is named by its first cell.
 ///
-/// Reading writes back what the cache has changed of the chunk first; writing replaces the chunk in
-/// file and cache. Requests of the dataset that run at the same time come before or after.
+/// Reading writes back a dirty chunk first; writing replaces the chunk in file and cache.
+/// Concurrent requests of the dataset come before or after.
 impl Dataset {
     /// Stores sections as the chunk at `offset`, in the order of
     /// [`sections`](Self::sections).
@@ -119,8 +119,9 @@ impl Dataset {
         self.at(self.state.write_sections(offset.as_ref(), record, &bytes))
     }
 
-    /// Fails if the chunk at `offset`, of a sparse dataset, says that its selection has another size before filters
-    /// than it has. Reading does without that size, so that it does not tell; others may not. `pumice check` asks.
+    /// Fails if the chunk at `offset`, of a sparse dataset, states a wrong size of its selection
+    /// before filters. Reads do not need that size, but other programs may. `pumice check` calls
+    /// this.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -138,7 +139,7 @@ impl Dataset {
         self.at(self.state.check_locations(offset.as_ref()))
     }
 
-    /// The sections of the chunk at `offset` as they are stored; `None` if it is not.
+    /// The stored sections of the chunk at `offset`; `None` if it is not stored.
     pub fn read_structured_chunk(
         &self,
         offset: impl AsRef<[u64]>,
@@ -162,7 +163,7 @@ impl Dataset {
         Ok(Some(sections))
     }
 
-    /// All stored chunks, in row-major order, as they are asked for.
+    /// Iterates over all stored chunks in row-major order.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -177,11 +178,12 @@ impl Dataset {
         Chunks::new(self, Dataset::structured_info)
     }
 
-    /// The chunk of number `index` among the stored ones that the selection touches, in row-major
-    /// order; `None` if there are not so many.
+    /// The chunk with number `index` among the stored ones that the selection touches, in row-major
+    /// order; `None` if there are fewer.
     ///
-    /// To ask for one after another costs no more than [`structured_chunks`](Self::structured_chunks), as long as
-    /// nothing is written in between: the list of them is kept until the last one was asked for.
+    /// Asking for one after another costs no more than
+    /// [`structured_chunks`](Self::structured_chunks), as long as nothing is written in between:
+    /// the list is kept until the last one was asked for.
     pub fn structured_chunk_info(
         &self,
         selection: impl Select,
@@ -204,7 +206,7 @@ impl Dataset {
         Ok(record.map(|record| self.structured_info(offset, &record)))
     }
 
-    /// Shows every stored chunk to `visit` until it breaks, and gives what it broke with.
+    /// Passes every stored chunk to `visit` until it breaks, and returns the value of the break.
     ///
     /// ```
     /// use std::ops::ControlFlow;

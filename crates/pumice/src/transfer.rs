@@ -29,12 +29,12 @@ use pumice_types::Transform;
 pub struct Transfer(pub(crate) TransferOptions);
 
 impl Transfer {
-    /// Elements one after another, as they are, checksums verified.
+    /// Elements one after another, without a transform, checksums verified.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether elements go as they are and one after another.
+    /// Whether elements are transferred without a transform, one after another.
     pub(crate) fn is_simple(&self) -> bool {
         self.0.transform.is_none() && self.0.memory.is_none()
     }
@@ -48,20 +48,20 @@ impl Transfer {
     }
 
     /// Places elements at the selected cells of a buffer of `shape`, or takes them from there, in
-    /// row-major order. Other elements of the buffer stay as they are.
+    /// row-major order. Other elements of the buffer keep their values.
     pub fn memory(mut self, places: Selection, shape: impl Into<Vec<u64>>) -> Self {
         self.0.memory = Some((places, shape.into()));
         self
     }
 
-    /// Whether the checksums that filters add (Fletcher-32) are compared, as they are by default: HDF5's
-    /// `H5Pset_edc_check`. It concerns dense chunks and the values of sparse chunks. Data that were read
-    /// without stay out of the chunk cache.
+    /// Sets whether the checksums of filters (Fletcher-32) are compared, as they are by default:
+    /// HDF5's `H5Pset_edc_check`. It concerns dense chunks and the values of sparse chunks. Data
+    /// that are read without it stay out of the chunk cache.
     ///
     /// Structured chunks also have checksums of their own, as all metadata of a file: behind the
     /// locations of a sparse chunk, and behind each section of variable-length data. These are
-    /// always compared. If one does not match, nobody knows which cells the values belong to, or which
-    /// text to which cell, and there is nothing that could be read in spite of it.
+    /// always compared: if one does not match, it is unknown which cells the values belong to, or
+    /// which text to which cell.
     ///
     /// ```
     /// use pumice::{File, Transfer};
@@ -89,9 +89,9 @@ impl Transfer {
         self
     }
 
-    /// Whether what is written is stored before the call returns. Chunks stay in memory, as far as there is room.
-    /// Where they are stored is known to others with the next flush of the file. For all writes of a dataset:
-    /// [`CacheOptions::write_through`](crate::CacheOptions::write_through).
+    /// Sets whether values are stored before the call returns. Chunks stay in memory, as far as
+    /// there is room. Other programs find them after the next flush of the file. For all writes of
+    /// a dataset: [`CacheOptions::write_through`](crate::CacheOptions::write_through).
     ///
     /// ```
     /// use pumice::{File, Transfer};

@@ -1,8 +1,8 @@
 //! Values of types of Rust, from elements of a file and to them.
 //!
-//! Plain values go as they are, by the engine. Others are elements in memory first, without gaps, and what these
-//! refer to is in a heap. Where the engine can convert such elements it does so; strings, sequences and references
-//! to objects are converted here.
+//! The engine copies plain values as bytes. Other values become elements in memory, without gaps,
+//! and a heap of the objects that they refer to. The engine converts such elements where it can;
+//! strings, sequences and references to objects are converted here.
 
 use crate::Reference;
 use pumice_engine::file::File as Engine;
@@ -12,12 +12,12 @@ use pumice_types::{
     Datatype, H5Type, Heap, Heaped, HeapedConversion, Links, TypeError, from_elements,
 };
 
-/// Whether an error says that there is no rule from one datatype to the other.
+/// Whether an error says that no conversion leads from one datatype to the other.
 pub(crate) fn is_unconvertible(error: &Error) -> bool {
     matches!(error.cause(), Error::Type(TypeError::NoConversion { .. }))
 }
 
-/// Elements of a file, with what they refer to there, as values.
+/// Elements of a file, with the objects that they refer to, as values.
 pub(crate) fn values<T: H5Type>(
     file: &Engine,
     datatype: &Datatype,
@@ -68,7 +68,7 @@ impl<'a> Outgoing<'a> {
 struct FileLinks<'a> {
     file: &'a Engine,
     heap: Heap,
-    /// What went wrong in the file.
+    /// The file's error.
     error: Option<Error>,
 }
 

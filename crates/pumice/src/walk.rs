@@ -17,8 +17,8 @@ pub enum WalkOrder {
 
 impl Group {
     /// Visits this group and every object below it that hard links lead to, each once and by the
-    /// first path that leads to it; a group comes before its members. Soft and external links are
-    /// not followed. An object that cannot be read is visited as an error and hides no other.
+    /// first path to it; a group comes before its members. Soft and external links are not
+    /// followed. An object that cannot be read is visited as an error and hides no other.
     ///
     /// ```
     /// use pumice::{File, WalkOrder};

@@ -1,7 +1,7 @@
 //! What the books note of chunks: that they come, are changed, weigh more or less, and leave.
 
 use super::resident::Resident;
-use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size, record};
+use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size};
 use crate::layout::{Family, Footprint};
 use crate::member::Member;
 use crate::plan::{Task, Way};
@@ -57,8 +57,8 @@ impl<F: Family> Budget<F> {
             complete: false,
         };
         let usage = resident.usage(visit);
-        if self.recorder.on() && !slot.is_ahead() {
-            record(&self.recorder, slot.hash, resident.weight(), usage);
+        if self.watch.on() && !slot.is_ahead() {
+            self.watch.used(slot.hash, resident.weight(), usage);
         }
         let weight = resident.weight();
         if slot.is_ahead() {
@@ -194,10 +194,10 @@ impl<F: Family> Budget<F> {
 
     /// Notes a use of a chunk that does not stay.
     pub(crate) fn pass(&self, slot: &Slot<F>, bytes: u64, visit: Visit) {
-        if self.recorder.on() {
+        if self.watch.on() {
             let usage =
                 Usage { write: visit.write, done: visit.whole(), ..Usage::of(slot.member.id) };
-            record(&self.recorder, slot.hash, bytes + bookkeeping::<F>(), usage);
+            self.watch.used(slot.hash, bytes + bookkeeping::<F>(), usage);
         }
     }
 

@@ -116,7 +116,7 @@ impl<F: Family> Budget<F> {
     fn tell(&self, state: Option<MutexGuard<'_, State<F>>>, batch: Vec<Touch<F>>) -> Told {
         let mut state = state.unwrap_or_else(|| self.state.lock());
         for Touch { slot, visit, awaited } in &batch {
-            state.touch(slot, *visit, *awaited, &self.recorder);
+            state.touch(slot, *visit, *awaited, &self.watch);
         }
         for same in batch.chunk_by(|a, b| Arc::ptr_eq(&a.slot.member, &b.slot.member)) {
             let hits = same.iter().filter(|touch| touch.visit.hit).count();

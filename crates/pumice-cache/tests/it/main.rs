@@ -14,4 +14,3 @@ mod policies;
 mod stress;
 #[path = "../support/toy.rs"]
 mod toy;
-mod trace;

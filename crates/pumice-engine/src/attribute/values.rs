@@ -1,5 +1,5 @@
-//! Attributes on their way into a file: elements that are stored as they are, or need the global
-//! heap; what the global heap gets back when attributes go; and elements with what they refer to there.
+//! The elements of attributes: stored in the message as bytes, or as references into the global
+//! heap; and what the global heap gets back when an attribute is removed.
 
 use super::{Attribute, object_datatype, set};
 use crate::file::File;
@@ -31,12 +31,12 @@ pub enum Values {
     Stored(Datatype, Vec<u8>),
     /// With data of variable length in a heap of their own.
     Heaped(Datatype, Heaped),
-    /// References and whose they are; `None` for one that leads nowhere.
+    /// References, each with the file that it belongs to; `None` for a null reference.
     References(ReferenceKind, Vec<Option<(Reference, Home)>>),
 }
 
 impl NewAttribute {
-    /// An attribute whose elements the file has as they are.
+    /// An attribute whose elements are stored in the message.
     pub fn new(name: impl Into<String>, datatype: Datatype, extent: Extent, data: Vec<u8>) -> Self {
         Self { name: name.into(), extent, values: Values::Stored(datatype, data), committed: None }
     }
@@ -82,10 +82,10 @@ pub fn create(file: &File, object: &Object, new: NewAttribute) -> Result<()> {
     create_stored(file, object, attribute).map(drop)
 }
 
-/// The same of an attribute whose elements refer to the global heap, and are still to be stored.
+/// Creates an attribute whose elements refer to the global heap and are not stored yet.
 ///
-/// What it replaces must be there until all is done. Where that made the file longer, it is stored once more, in
-/// the room of what it has replaced.
+/// The attribute that it replaces stays until the new one is stored. If that made the file longer,
+/// the new one is stored once more, in the space of the old one.
 fn create_heaped(
     file: &File,
     object: &Object,
@@ -115,7 +115,7 @@ fn create_heaped(
     Ok(())
 }
 
-/// The same of one whose elements are stored. Says whether it has replaced one.
+/// Creates an attribute whose elements are stored already. Says whether it replaced another one.
 fn create_stored(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
     file.check_datatype(&attribute.datatype)?;
     let (name, datatype) = (attribute.name.clone(), attribute.datatype.clone());
@@ -159,8 +159,8 @@ fn of_committed(file: &File, values: Values, address: u64) -> Result<Values> {
     })
 }
 
-/// The elements of an attribute that was read before, with what they refer to: as they were, if it is still
-/// there, else those of the attribute that has its name now.
+/// The elements of an attribute that was read before, with what they refer to. If the attribute was
+/// replaced meanwhile, gives the elements of the one that has its name now.
 pub fn load(file: &File, object: &Object, known: &Attribute) -> Result<Heaped> {
     let (datatype, data) = (&known.datatype, known.data.clone());
     if !datatype.has_varlen() {
@@ -172,7 +172,7 @@ pub fn load(file: &File, object: &Object, known: &Attribute) -> Result<Heaped> {
     file.global_heap().load(datatype, data)
 }
 
-/// The elements, of the same type and shape, of the attribute that has the name of a known one.
+/// The elements of the attribute that has the name, type and shape of a known one.
 fn current(file: &File, object: &Object, known: &Attribute) -> Result<Vec<u8>> {
     let name = &known.name;
     let found = if object.is_deleted() { None } else { super::attribute(file, object, name)? };
@@ -188,7 +188,7 @@ fn current(file: &File, object: &Object, known: &Attribute) -> Result<Vec<u8>> {
     Ok(found.data)
 }
 
-/// Gives back what an attribute that is no longer there held on to.
+/// Gives back the global heap objects of an attribute that was removed.
 pub(super) fn let_go(file: &File, gone: Attribute) -> Result<()> {
     discard(file, &gone.datatype, gone.data)?;
     match gone.committed {

@@ -1,4 +1,4 @@
-//! The header of a copy: messages as they are, but for what they say of places in the file.
+//! The header of a copy: messages as stored, except for addresses.
 
 use super::Copier;
 use crate::attribute::object_datatype;
@@ -20,7 +20,7 @@ use pumice_structures::local_heap::LocalHeap;
 use std::sync::Arc;
 
 impl Copier<'_> {
-    /// Makes the header of a copy; it holds nothing yet.
+    /// Makes the header of a copy. Elements, links and attributes come later.
     pub(super) fn create(
         &mut self,
         file: &Arc<File>,
@@ -57,8 +57,8 @@ impl Copier<'_> {
         Ok(object.address())
     }
 
-    /// Of messages that a copy does not have at once, those that come one by one: attributes and links. The
-    /// header has room for them, and no more.
+    /// The messages that come one by one later: attributes and links. The header has room for them
+    /// and no more.
     fn later(&self, from: &Object, mut all: Vec<RawMessage>) -> Result<Vec<RawMessage>> {
         let attributes = !self.options.without_attributes;
         all.retain(|raw| match raw.kind {
@@ -182,7 +182,7 @@ impl Copier<'_> {
         Ok(Some(RawMessage::new(kind::FILL_VALUE, raw.flags & !MESSAGE_SHARED, body)))
     }
 
-    /// A layout of which nothing is stored yet.
+    /// A layout message without an address of data.
     fn layout(
         &mut self,
         file: &Arc<File>,
@@ -244,7 +244,8 @@ impl Copier<'_> {
         Ok(RawMessage::new(kind::LAYOUT, flags, body))
     }
 
-    /// Filters; those whose parameters say of what parts an element consists know those of the copy.
+    /// The filter pipeline. Filters whose parameters describe the datatype get the parameters for
+    /// the copy's datatype.
     fn pipeline(&self, file: &Arc<File>, from: &Object, raw: &RawMessage) -> Result<RawMessage> {
         if from.has(kind::DATATYPE) {
             let stored = object_datatype(file, from)?;
@@ -299,7 +300,7 @@ impl Copier<'_> {
     }
 }
 
-/// An index of the same kind without chunks, or one that libhdf5 can open in a file of these widths.
+/// An empty index of the same kind, or of a kind that libhdf5 can open in a file of these widths.
 fn unset(index: ChunkIndexInfo, sizes: Sizes) -> ChunkIndexInfo {
     match index {
         ChunkIndexInfo::ExtensibleArray { .. } if lacks_unlimited(sizes) => {

@@ -12,7 +12,7 @@ use pumice_types::{Datatype, Heaped};
 use std::sync::Arc;
 
 impl Copier<'_> {
-    /// Whether the elements of a dataset cannot be copied as they are.
+    /// Whether the elements of a dataset cannot be copied as stored bytes.
     pub(super) fn changes(&self, file: &File, dataset: &DatasetState) -> bool {
         let stored = &dataset.layout().storage;
         if matches!(stored, Storage::External(_) | Storage::Virtual) {
@@ -49,8 +49,8 @@ impl Copier<'_> {
         Ok(values.elements)
     }
 
-    /// As [`moved`](Self::moved), for a fill value: references in one are not followed, and lead nowhere in another
-    /// file.
+    /// [`moved`](Self::moved) for a fill value: its references are not followed and become null in
+    /// another file.
     pub(super) fn moved_fill(
         &mut self,
         file: &Arc<File>,
@@ -72,7 +72,7 @@ impl Copier<'_> {
         Ok(values.elements)
     }
 
-    /// Lets references to objects of another file lead nowhere. What is beside them stays.
+    /// Makes references to objects of another file null. The other bytes of the elements stay.
     pub(super) fn end_references(
         &self,
         file: &File,
@@ -90,7 +90,7 @@ impl Copier<'_> {
         )
     }
 
-    /// A reference to the copy of what it leads to.
+    /// A reference to the copy of the object that `found` refers to.
     fn led(&mut self, task: &Task, mut found: Reference) -> Result<Option<Reference>> {
         match self.copy_of(&task.file, found.address, task.depth) {
             Ok(address) => {
@@ -103,7 +103,7 @@ impl Copier<'_> {
         }
     }
 
-    /// What a reference in an element is to be in the target.
+    /// The reference that an element gets in the target.
     fn redirected(
         &mut self,
         task: &Task,
@@ -151,10 +151,11 @@ impl Copier<'_> {
     }
 }
 
-/// What is done with each reference.
+/// Called with each reference to an object.
 type Visit<'a> = dyn FnMut(&pumice_types::Reference, &mut [u8]) -> Result<()> + 'a;
 
-/// Visits every reference to an object in elements and in what they lead to in `heap`.
+/// Visits every reference to an object, in elements and in the objects of `heap` that they refer
+/// to.
 pub(crate) fn for_each_reference(
     datatype: &Datatype,
     elements: &mut [u8],

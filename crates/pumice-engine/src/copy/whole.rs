@@ -12,25 +12,25 @@ use std::sync::Arc;
 
 /// How datasets of a file that is copied as a whole are stored in the copy.
 pub trait Remake {
-    /// What the copy of a dataset shall be; nothing for the same.
+    /// The description of a dataset's copy; `None` to copy it unchanged.
     fn plan(&mut self, from: &Arc<DatasetState>) -> Result<Option<DatasetSpec>>;
 
     /// Copies the elements of a dataset that was planned. Not called for elements that lead to other
     /// places.
     fn fill(&mut self, from: &Arc<DatasetState>, to: &Arc<DatasetState>) -> Result<()>;
 
-    /// Whether all cells of a dataset that was planned are copied.
+    /// Whether the copy of a planned dataset gets all cells.
     fn keeps_all(&self, _from: &DatasetState) -> bool {
         true
     }
 
-    /// Whether the object at an address stays behind, with all links and references to it.
+    /// Whether the object at an address is left out, with all links and references to it.
     fn omits(&self, _address: u64) -> bool {
         false
     }
 
-    /// Something of the object at an address could not be copied. An error ends the copying; without
-    /// one it goes on, and what could not be copied stays behind.
+    /// Called when a part of the object at an address could not be copied. Returning an error ends
+    /// the copy; returning `Ok` leaves that part out.
     fn failed(&mut self, _address: u64, error: Error) -> Result<()> {
         Err(error)
     }
@@ -39,8 +39,8 @@ pub trait Remake {
     fn done(&mut self, _from: &DatasetState) {}
 }
 
-/// Copies everything that the root group of `source` leads to, and its attributes, to the root group
-/// of `target`, which has none of these names. References lead to the copies.
+/// Copies everything below the root group of `source`, and its attributes, to the root group of
+/// `target`, which must have none of these names. References lead to the copies.
 pub fn copy_whole(
     source: &Arc<File>,
     target: &File,
@@ -84,7 +84,7 @@ impl Copier<'_> {
         self.link_referenced()
     }
 
-    /// Lets somebody decide whether the work goes on without something that failed.
+    /// Asks whether the copy goes on without a part that failed.
     pub(super) fn forgive(&mut self, address: u64, done: Result<()>) -> Result<()> {
         match (done, &mut self.remake) {
             (Err(error), Some(remake)) => remake.failed(address, error),
@@ -92,7 +92,7 @@ impl Copier<'_> {
         }
     }
 
-    /// Whether an object stays behind.
+    /// Whether an object is left out.
     pub(super) fn omits(&self, file: &Arc<File>, address: u64) -> bool {
         self.remake.as_ref().is_some_and(|remake| remake.omits(address))
             || self.options.leave_newer && is_newer(file, address)

@@ -1,5 +1,5 @@
-//! Elements in a file whose addresses have another width: strings, sequences and references, and with them
-//! the elements that hold them, have another size there.
+//! Elements in a file whose addresses have another width. Strings, sequences and references change
+//! their size, and so do the elements that hold them.
 
 use super::Copier;
 use crate::dataset::DatasetSpec;
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use pumice_types::heaped::{put_reference, reference_of};
 use pumice_types::{self as types, Compound, Datatype, Heaped, Member, VarLen};
 
-/// What is done with each reference to an object: its type and its bytes as they are, and as they are to be.
+/// Called with each reference to an object: its type, its bytes in the source and in the target.
 type Visit<'a> =
     dyn FnMut(&types::Reference, &[u8], &types::Reference, &mut [u8]) -> Result<()> + 'a;
 
@@ -20,7 +20,7 @@ impl Copier<'_> {
         from.offset != to.offset && datatype.has_references()
     }
 
-    /// Whether lengths, which heaps of structured chunks have, are of another width in the target.
+    /// Whether the lengths in heaps of structured chunks have another width in the target.
     pub(super) fn recounts(&self, file: &File, datatype: &Datatype) -> bool {
         let (from, to) = (file.superblock().sizes, self.target.superblock().sizes);
         from.length != to.length && datatype.has_varlen()
@@ -75,7 +75,8 @@ pub fn sized(datatype: &Datatype, file: &File) -> Result<Datatype> {
     })
 }
 
-/// The same for a compound: what comes behind a member that has another size moves, gaps stay.
+/// A compound with the widths of the target: members behind one that changes its size move, and
+/// gaps keep their length.
 fn sized_compound(compound: &Compound, file: &File) -> Result<Compound> {
     let members = compound.members.iter();
     let members = members
@@ -96,7 +97,7 @@ fn sized_compound(compound: &Compound, file: &File) -> Result<Compound> {
     Ok(Compound { size: shifted(compound.size, moved)?, members })
 }
 
-/// Elements of the type `from` as those of the type `to`, which differs from it in widths alone.
+/// Converts elements from the type `from` to the type `to`, which differs in widths alone.
 pub(super) fn relaid(
     (from, to): (&Datatype, &Datatype),
     values: &Heaped,
@@ -107,7 +108,7 @@ pub(super) fn relaid(
     Ok(made)
 }
 
-/// The same; what the elements refer to in `heap` is added to `new`.
+/// Converts elements like [`relaid`], and adds the objects of `heap` that they refer to to `new`.
 fn relay(
     (from, to): (&Datatype, &Datatype),
     elements: &[u8],

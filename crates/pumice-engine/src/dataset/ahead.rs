@@ -1,7 +1,7 @@
-//! What will be read: chunks that are loaded ahead, or kept rather than others.
+//! Prefetching, and announcing reads: the cache loads chunks ahead or keeps them longer.
 //!
-//! Only what the cache keeps can be loaded ahead. Contiguous, compact and external data go past it; those of a virtual
-//! dataset are its sources'.
+//! Only chunks that the cache keeps can be loaded ahead. Contiguous, compact and external data go
+//! past the cache; a virtual dataset passes the request to its sources.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -10,8 +10,8 @@ use pumice_layout::Storage;
 use pumice_space::{Dims, Selection};
 
 impl DatasetState {
-    /// Says which cells will be read, in this order. Answers whether that is of any use: not if what is read is
-    /// never kept.
+    /// Announces which cells will be read, in this order. Returns `false` if that is of no use,
+    /// because the chunks are never kept.
     pub fn will_read(&self, selections: &[Selection]) -> Result<bool> {
         if let Some(sources) = &self.sources {
             return sources.will_read(&self.layout.geometry, selections);
@@ -24,7 +24,7 @@ impl DatasetState {
         Ok(self.cache().will_read(&self.cached, chunks))
     }
 
-    /// Loads the chunks of the selected cells; says whether that has begun.
+    /// Begins to load the chunks of the selected cells; returns whether anything was begun.
     pub fn prefetch(&self, selection: &Selection) -> Result<bool> {
         if let Some(sources) = &self.sources {
             return sources.prefetch(&self.layout.geometry, selection);
@@ -35,8 +35,8 @@ impl DatasetState {
         Ok(!chunks.is_empty() && self.cache().prefetch(&self.cached, chunks))
     }
 
-    /// Adds the chunks of the selected cells that the cache may get; of a vast selection, those that are stored. No more
-    /// than it would remember.
+    /// Adds the chunks of the selected cells that the cache may keep, at most as many as it would
+    /// remember. Of a vast selection, adds the stored ones.
     fn kept_chunks(&self, selection: &Selection, chunks: &mut Vec<Dims>) -> Result<()> {
         let dims = self.dims();
         selection.check(&dims)?;

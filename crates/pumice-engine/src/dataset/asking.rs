@@ -1,8 +1,9 @@
 //! Questions about defined cells: which there are, and their values, chunk by chunk.
 //!
-//! A question may concern millions of chunks, and what is found in them may be far more than the cache. So chunks are
-//! asked some at a time, and whoever asks puts what is found where it belongs before the next ones are asked. To
-//! others all of it is one request. Of sparse datasets, a vast selection costs what is stored of it.
+//! A question may concern millions of chunks, and its answer may be larger than the cache. So
+//! chunks are asked in portions, and the caller takes the answer of one portion before the next. To
+//! other requests all of it is one request. In sparse datasets, a vast selection costs what is
+//! stored of it.
 
 use super::DatasetState;
 use super::transfer::{cells_by_chunk, chunks_around, chunks_within, cut};
@@ -18,7 +19,7 @@ use std::collections::VecDeque;
 /// Above this many chunks, stored chunks are listed instead of visiting all of them.
 const MANY: u64 = 1024;
 
-/// So many bytes of cells and values are found at a time, unless one chunk has more.
+/// A portion finds at most this many bytes of cells and values, unless one chunk has more.
 const FOUND: u64 = 16 << 20;
 
 /// The defined cells of one chunk, and their values if they were asked for.
@@ -46,7 +47,7 @@ pub(super) struct Touching<'a> {
 enum Chunks<'a> {
     /// A plan, or a list.
     Planned(Box<dyn Iterator<Item = (Dims, Selection)> + 'a>),
-    /// What may hold something.
+    /// Chunks that may have defined cells.
     Filled(Filled),
 }
 
@@ -71,7 +72,7 @@ impl Touching<'_> {
         }
     }
 
-    /// So many, or all that are left.
+    /// The next `count` chunks, or all that are left.
     fn take(&mut self, count: usize) -> Result<Option<Touched>> {
         let Some(mut all) = self.next()? else { return Ok(None) };
         while all.len() < count
@@ -129,8 +130,8 @@ impl DatasetState {
         defined_of(&whole, self.cut_checked(chunks, selection)?)
     }
 
-    /// Calls `visit` with the defined cells among the selected ones and their values, some chunks at a time: in the
-    /// file's type, to be converted to `wanted`. Parts of variable length that this does not have mean nothing.
+    /// Calls `visit` with the selected defined cells and their values, in portions. Values have the
+    /// file's type; those parts of variable length that `wanted` lacks are undefined.
     pub fn read_defined_each(
         &self,
         selection: &Selection,
@@ -187,7 +188,7 @@ impl DatasetState {
         self.ask_each(next, act)
     }
 
-    /// Asks so many chunks at a time, whatever they have.
+    /// Asks `count` chunks at a time.
     pub(super) fn ask_many(
         &self,
         selection: &Selection,
@@ -199,7 +200,7 @@ impl DatasetState {
         self.ask_each(|| asked.take(count), act)
     }
 
-    /// Calls `act` with what comes; as parts of one request if that is more than once.
+    /// Calls `act` with each portion; several portions are parts of one request.
     fn ask_each(
         &self,
         mut next: impl FnMut() -> Result<Option<Touched>>,
@@ -218,7 +219,7 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Divides chunks so that what can be found in those of a portion is bounded.
+    /// Divides chunks into portions whose answers are bounded.
     fn in_portions(&self, touched: Touched) -> Result<VecDeque<Touched>> {
         let geometry = &self.layout.geometry;
         let cell = geometry.element_size() as u64 + 8;
@@ -247,8 +248,8 @@ impl DatasetState {
         Ok(portions)
     }
 
-    /// The chunks that are asked which of the selected cells are defined: as long as only what is stored can be
-    /// defined, those that may hold something.
+    /// The chunks that may have selected defined cells. In datasets where only stored cells are
+    /// defined, these are the stored and the dirty ones.
     fn asked<'a>(&'a self, selection: &'a Selection, grid: &'a ChunkGrid) -> Result<Touching<'a>> {
         selection.check(grid.dims())?;
         if self.layout.is_sparse() {
@@ -301,8 +302,8 @@ impl DatasetState {
         }
     }
 
-    /// The chunks that may hold something, in row-major order: the stored ones, and those that were written and
-    /// wait in the cache.
+    /// The chunks that may have defined cells, in row-major order: stored chunks, and written
+    /// chunks that wait in the cache.
     pub(super) fn filled_chunks(&self, table: &ChunkTable, grid: &ChunkGrid) -> Result<Vec<Dims>> {
         let changed = self.cache().changed_keys(&self.cached)?;
         let (mut filled, mut all) = (Filled::new(table, grid.clone(), changed)?, Vec::new());

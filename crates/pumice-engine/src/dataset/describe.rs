@@ -26,16 +26,16 @@ use pumice_structures::index::{ChunkIndex, IndexKind, IndexParameters, IndexShap
 use pumice_types::Datatype;
 use std::sync::Arc;
 
-/// Elements up to this size are taken as they are; larger ones must be smaller than the file.
+/// Element size up to which a datatype is trusted; larger elements must be smaller than the file.
 const LARGE_ELEMENT: u64 = 512 << 20;
 
 /// Everything that a dataset needs to come alive.
 pub(super) struct Description {
     pub(super) datatype: Datatype,
     pub(super) null: bool,
-    /// Whether all space is taken when the dataset is made or grows.
+    /// Whether all space is allocated when the dataset is created or extended.
     pub(super) early: bool,
-    /// Whether all space is to be taken by the first write, which is still to come.
+    /// Whether the first write, which is still to come, allocates all space.
     pub(super) late: bool,
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
@@ -85,7 +85,7 @@ pub(super) fn optional(file: &File, object: &Object, kind: u16) -> Result<Option
     object.message(kind).map(|message| here(file, message)).transpose()
 }
 
-/// What a fill value message says.
+/// The contents of a fill value message.
 struct Filling {
     /// The fill value, if one was set.
     value: Option<Vec<u8>>,
@@ -95,7 +95,7 @@ struct Filling {
     allocation: AllocationTime,
 }
 
-/// Whether a dataset of chunks has none, and no index either.
+/// Whether a chunked dataset has neither chunks nor an index.
 pub(super) fn is_unallocated(message: &Layout) -> bool {
     matches!(message, Layout::Chunked { address, .. } if *address == UNDEFINED)
 }
@@ -121,8 +121,8 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
     }
 }
 
-/// The fill value that reads give. What was never filled is not read as such either, unless cells are known to
-/// be undefined.
+/// The fill value that reads return. Without fill on allocation there is none, except where
+/// undefined cells are known.
 pub(super) fn shown(fill: Option<Vec<u8>>, time: FillTime, message: &Layout) -> Option<Vec<u8>> {
     fill.filter(|_| time != FillTime::Never || matches!(message, Layout::Structured { .. }))
 }
@@ -298,7 +298,7 @@ fn check_size(file: &File, datatype: &Datatype) -> Result<()> {
     Err(Error::Damaged(format!("elements of {} bytes, more than the file has", datatype.size())))
 }
 
-/// The same for a new dataset, which nobody could open as long as nothing is written.
+/// Fails if a new dataset's elements are larger than a file could be opened with.
 pub(super) fn check_new_size(file: &File, datatype: &Datatype) -> Result<()> {
     if is_plausible(file, datatype)? {
         return Ok(());
@@ -363,7 +363,7 @@ fn open_index(
     ChunkIndex::open(kind, address, format, shape, &**file.medium())
 }
 
-/// What the message says of an index that is not in the file yet.
+/// The parameters in the layout message for an index that is not in the file yet.
 fn parameters(info: &ChunkIndexInfo) -> IndexParameters {
     let mut parameters = IndexParameters::default();
     match *info {

@@ -1,9 +1,8 @@
-//! Stored chunks as they are in the file: looked up, read and written without filters.
+//! Direct chunk I/O: stored chunks looked up, read and written without filters.
 //!
-//! Single chunks are requests to the cache like any other: what it has changed of a chunk is written
-//! back before the stored bytes are read, and a chunk that is replaced leaves it. Only a list of all
-//! chunks holds the dataset's other requests back; in a file that is only read nothing can move, and
-//! nobody waits.
+//! Each chunk is a request to the cache. A dirty chunk is written back before its stored bytes are
+//! read, and a chunk that is replaced is dropped from the cache. Only a list of all chunks holds
+//! back other requests of the dataset, and in a file open for reading not even that.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -27,7 +26,7 @@ impl DatasetState {
         Ok(found.map(|stored| stored.tag))
     }
 
-    /// All stored chunks in row-major order, to be [asked for](Self::next_stored) as they are needed.
+    /// All stored chunks in row-major order, for [`next_stored`](Self::next_stored).
     pub fn stored_chunks(&self) -> Result<StoredChunks> {
         let _no_resize = self.gate();
         let table = self.chunks()?;
@@ -36,7 +35,8 @@ impl DatasetState {
         Ok(StoredChunks { pages, ready: Vec::new().into_iter() })
     }
 
-    /// The next of them: its first cell, and its record. What is stored or removed meanwhile may be seen or not.
+    /// The next stored chunk: its first cell and its record. Chunks that are stored or removed
+    /// meanwhile may be listed or not.
     pub fn next_stored(&self, chunks: &mut StoredChunks) -> Result<Option<(Dims, ChunkRecord)>> {
         loop {
             if let Some(next) = chunks.ready.next() {
@@ -65,8 +65,8 @@ impl DatasetState {
         })
     }
 
-    /// Calls `visit` with the first cell of every stored chunk, in the order of the index, when what waits in the cache
-    /// is written. The dataset may be read and changed meanwhile.
+    /// Calls `visit` with the first cell of every stored chunk, in the order of the index, after
+    /// dirty chunks are written. The dataset may be read and changed meanwhile.
     pub(super) fn for_each_stored(&self, mut visit: impl FnMut(Dims) -> Result<()>) -> Result<()> {
         let table = self.chunks()?;
         let grid = {
@@ -90,15 +90,16 @@ impl DatasetState {
         Ok((count, bytes))
     }
 
-    /// The coordinates in the grid of the chunks that may hold something, in row-major order. Nothing is written
-    /// back for the answer.
+    /// The grid coordinates of the chunks that may have defined cells, in row-major order. Dirty
+    /// chunks are not written.
     pub fn chunks_in_use(&self) -> Result<Vec<Dims>> {
         let _no_resize = self.gate();
         self.filled_chunks(self.chunks()?, &self.grid(&self.dims())?)
     }
 
-    /// The stored chunk of number `index` among those that a selection touches, in row-major order: its first
-    /// cell, and its record. Until a chunk is changed, or the last one is asked for, the list of them is kept.
+    /// The stored chunk with number `index` among those that a selection touches, in row-major
+    /// order: its first cell and its record. The list of chunks is kept until a chunk changes or
+    /// the last one is asked for.
     pub fn nth_chunk(
         &self,
         selection: &Selection,
@@ -178,8 +179,8 @@ impl DatasetState {
         self.cache().write_stored(&self.cached, &key, bytes, record)
     }
 
-    /// Fails if the record of a stored structured chunk has another length of its locations than these have:
-    /// reads do not look at it. A chunk that is not stored has none.
+    /// Fails if the record of a structured chunk states another length of the decoded locations
+    /// than they have. Reads do not use that length. A chunk that is not stored passes.
     pub fn check_locations(&self, offset: &[u64]) -> Result<()> {
         let Some((bytes, record)) = self.read_chunk(offset)? else { return Ok(()) };
         let key = self.chunk_key(offset)?;
@@ -190,7 +191,7 @@ impl DatasetState {
         }
     }
 
-    /// Writes back what the cache has changed, and keeps it so until the answer is dropped.
+    /// Writes back dirty chunks, and keeps the dataset clean until the answer is dropped.
     pub(super) fn written_back(&self) -> Result<Option<Exclusive<'_, pumice_layout::Hdf5>>> {
         if !self.medium.writable() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The elements of one dataset as those of another that is stored in the same way: a copy.
+//! Copies the elements of a dataset to another dataset with the same storage.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -16,7 +16,7 @@ use pumice_types::Heaped;
 const PIECE: u64 = 4 << 20;
 
 impl DatasetState {
-    /// What its layout message would be now.
+    /// The layout message as it would be written now.
     pub(crate) fn description(&self) -> Result<Layout> {
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => Ok(match contiguous.place() {
@@ -43,7 +43,7 @@ impl DatasetState {
         Layout::Contiguous { address: UNDEFINED, size }
     }
 
-    /// Takes over what is stored of another dataset of the same description, as it is.
+    /// Copies the stored bytes of a dataset with the same description.
     pub(crate) fn copy_stored(&self, from: &DatasetState) -> Result<()> {
         let _no_resize = from.gate();
         if let (Storage::Contiguous(there), Storage::Contiguous(here)) =
@@ -78,7 +78,7 @@ impl DatasetState {
         })
     }
 
-    /// Takes over the values of another dataset of the same description, after a change.
+    /// Copies the values of a dataset with the same description, changing them on the way.
     pub(crate) fn copy_values(
         &self,
         from: &DatasetState,
@@ -94,8 +94,8 @@ impl DatasetState {
         })
     }
 
-    /// Gives the index a place if the original has one, even without chunks: where no message says what the fill
-    /// value is, libhdf5 reads nothing of a dataset whose index is nowhere.
+    /// Allocates the index if the original has one, even without chunks: without a fill value
+    /// message, libhdf5 reads nothing of a dataset whose index has no address.
     fn place_index(&self, from: &DatasetState) -> Result<()> {
         let (Layout::Chunked { address, .. }, Some(table)) = (&from.message, self.layout.table())
         else {
@@ -104,7 +104,7 @@ impl DatasetState {
         if *address == UNDEFINED { Ok(()) } else { table.index().place(&*self.medium) }
     }
 
-    /// Takes the space of all chunks where the index says nothing of single ones, if the original has it.
+    /// Allocates the space of all chunks if the original has it and the index is implicit.
     fn take_implied_space(&self, from: &DatasetState) -> Result<()> {
         let implied = |table: &ChunkTable| table.index().kind() == IndexKind::Implicit;
         match self.layout.table().is_some_and(implied) && from.chunk_totals()?.0 > 0 {

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-/// So many chunks are written in one call, and named by the index.
+/// Chunks that are written in one call and entered in the index together.
 const TOGETHER: usize = 256;
 
 impl DatasetState {
@@ -54,8 +54,8 @@ impl DatasetState {
         self.fill_new(table, &exclusive, &none, &dims)
     }
 
-    /// Stores chunks of the fill value where `dims` has chunks that `old` has not, some at a time: either all of
-    /// them or none. The cache counts what that takes, and keeps none of them.
+    /// Stores chunks of the fill value where the grid `dims` has chunks and `old` has none, in
+    /// portions: all of them or none. The cache counts the memory and keeps none of the chunks.
     pub(super) fn fill_new(
         &self,
         table: &ChunkTable,
@@ -122,7 +122,7 @@ impl DatasetState {
     }
 }
 
-/// Writes each of two forms to all its places, lets the index name these, and forgets them.
+/// Writes two forms of a chunk to all their addresses and enters these in the index.
 fn enter_forms(
     table: &ChunkTable,
     forms: &[Option<Encoded<ChunkRecord>>; 2],
@@ -162,8 +162,8 @@ fn counts(dims: &[u64], chunk: &[u64]) -> Dims {
     dims.iter().zip(chunk).map(|(&length, &side)| length.div_ceil(side.max(1))).collect()
 }
 
-/// Calls `visit` for every chunk of a grid that a smaller or larger one has not: for each axis, what
-/// is new along it and old along those before it.
+/// Calls `visit` for every chunk that the grid `new` has and `old` has not: for each axis, new
+/// coordinates along it and old ones along the axes before it.
 fn for_each_new(old: &Dims, new: &Dims, visit: &mut impl FnMut(&Dims) -> Result<()>) -> Result<()> {
     for axis in 0..new.len() {
         let range = |(at, (&new, &old)): (usize, (&u64, &u64))| match at.cmp(&axis) {

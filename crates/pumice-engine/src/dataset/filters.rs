@@ -16,7 +16,7 @@ use pumice_format::structured::VARIABLE_LENGTH;
 use pumice_structures::spec_of;
 use pumice_types::Datatype;
 
-/// Filters from this number on are not HDF5's own, and have names in the file.
+/// Filters from this number on are not HDF5's own; their names are stored in the file.
 const FIRST_NAMED: u16 = 256;
 
 /// The filters of a dataset: of its chunks, or of each of their sections.
@@ -60,8 +60,8 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Lets filters of elements that know of what parts these consist know those of another type, and those of
-    /// a heap how wide lengths of another file are. Says whether there are any.
+    /// Fits the parameters of filters to another datatype and to the lengths of another file.
+    /// Returns whether any filter has such parameters.
     fn refit(&mut self, datatype: &Datatype, layout: &Layout, sizes: Sizes) -> Result<bool> {
         let (section, chunk, sparse, fresh) = match layout {
             Layout::Chunked { chunk, .. } => (0, chunk, false, FilterSpec::nbit()),
@@ -114,8 +114,8 @@ impl Filters {
     }
 }
 
-/// Appends the body of a pipeline message as a file is to have it. What was asked of filters in words is kept where the
-/// newest release that the file is for knows of it.
+/// Appends the body of a pipeline message. The text configuration of filters is kept if the file's
+/// newest release can store it.
 fn encode_for(file: &File, pipeline: messages::Pipeline, body: &mut Vec<u8>) -> Result<()> {
     let needed = LibraryVersion::of_pipeline(3);
     let asked = pipeline.has_config() && file.require_version(needed, "a filter").is_ok();
@@ -126,8 +126,7 @@ fn encode_for(file: &File, pipeline: messages::Pipeline, body: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The message of a dataset's filters as it is to be in another file, with elements of another type, where that makes
-/// a difference.
+/// The pipeline message for another file or datatype; `None` if it stays the same.
 pub(crate) fn refitted(
     file: &File,
     object: &Object,
@@ -150,8 +149,8 @@ fn description_of(spec: &FilterSpec) -> FilterDescription {
     description
 }
 
-/// Gives a filter that is not HDF5's own the name that is registered for it, if it has none: libhdf5 would write
-/// that into copies of a message that has no room for it.
+/// Gives a filter that is not HDF5's own its registered name if it has none. libhdf5 would add the
+/// name to copies of a message that have no room for it.
 fn name(filter: &mut FilterDescription) -> bool {
     let nameless =
         filter.id >= FIRST_NAMED && filter.name.as_deref().unwrap_or_default().is_empty();
@@ -160,8 +159,8 @@ fn name(filter: &mut FilterDescription) -> bool {
     true
 }
 
-/// The message of a dense dataset's filters with the names that it lacks, and as another file is to have it; none if it
-/// lacks none, and may stay as it is.
+/// The pipeline message of a dense dataset with all names, in the form for another file; `None` if
+/// the message can stay as it is.
 pub(crate) fn named(
     file: &File,
     object: &Object,
@@ -188,7 +187,7 @@ pub(crate) fn named(
     Ok(Some(RawMessage::new(raw.kind, raw.flags, body)))
 }
 
-/// Whether a dataset has structured chunks, whose filters may be in a pipeline message, too.
+/// Whether a dataset has structured chunks.
 fn is_structured(file: &File, object: &Object) -> Result<bool> {
     let Some(raw) = optional(file, object, kind::LAYOUT)? else { return Ok(false) };
     let layout = Layout::decode(&raw.body, &context(file, &raw))?;

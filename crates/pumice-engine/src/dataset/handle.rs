@@ -1,4 +1,4 @@
-//! Handles that a program has to a dataset: what it told the chunk cache holds as long as there is one.
+//! Handles of a program to a dataset. Cache options end with the last handle.
 //!
 //! The file remembers a dataset, and the cache its chunks, after the last handle is gone.
 

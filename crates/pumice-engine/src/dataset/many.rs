@@ -1,7 +1,8 @@
 //! Several datasets in one request of the cache.
 //!
-//! A virtual dataset has no chunks: it goes before the others, for itself. Elements that refer to the global heap are
-//! written after what they refer to, and followed when they have been read.
+//! A virtual dataset has no chunks, so it is read or written before the others. Elements that refer
+//! to the global heap are written after the objects that they refer to, and followed after they are
+//! read.
 
 use super::windows::{LineSink, WindowPlan};
 use super::{DatasetState, transfer::TransferOptions};
@@ -14,21 +15,21 @@ use pumice_structures::global_heap::Reading;
 use pumice_types::{Conversion, Datatype, Heaped, references};
 use std::borrow::Cow;
 
-/// A read, to be done with others.
+/// A read that is part of one request.
 pub struct ManyRead<'a> {
     /// Of which dataset.
     pub dataset: &'a DatasetState,
     /// Which cells.
     pub selection: Selection,
-    /// Whereto, and as what.
+    /// Where the elements go, and in which datatype.
     pub into: ReadInto<'a>,
 }
 
-/// Where a read puts what it finds.
+/// Where a read puts its elements.
 pub enum ReadInto<'a> {
     /// Elements of a datatype.
     Elements {
-        /// As what.
+        /// The datatype in memory.
         memory_type: Datatype,
         /// Whereto.
         output: Output<'a>,
@@ -46,7 +47,7 @@ pub enum ReadInto<'a> {
     },
 }
 
-/// A write, to be done with others.
+/// A write that is part of one request.
 pub struct ManyWrite<'a> {
     /// Of which dataset.
     pub dataset: &'a DatasetState,
@@ -61,7 +62,7 @@ pub struct ManyWrite<'a> {
 pub enum WriteFrom<'a> {
     /// Elements of a datatype.
     Elements {
-        /// What the bytes are.
+        /// The datatype of the bytes.
         memory_type: Datatype,
         /// The values.
         bytes: &'a [u8],
@@ -72,7 +73,7 @@ pub enum WriteFrom<'a> {
     Heaped {
         /// The elements.
         elements: &'a [u8],
-        /// What they refer to.
+        /// The heap objects that the elements refer to.
         heap: &'a [u8],
     },
     /// Strings or sequences one after another: each from one of the offsets to the next.
@@ -84,8 +85,8 @@ pub enum WriteFrom<'a> {
     },
 }
 
-/// Does all reads as one request: no write of any of the datasets comes between them. Virtual datasets
-/// come first, each for itself: their data are those of others; and windows that have to be looked for.
+/// Does all reads as one request: no write to any of the datasets comes between them. Virtual
+/// datasets, and windows that have to be searched, are read before the others, one by one.
 pub fn read_many(mut reads: Vec<ManyRead<'_>>) -> Result<()> {
     let lent = reads.extract_if(.., |read| read.dataset.is_virtual());
     lent.into_iter().try_for_each(ManyRead::alone)?;
@@ -136,7 +137,7 @@ fn planned_already() -> Error {
     Error::Internal("a window among elements".into())
 }
 
-/// What is asked of the chunks of a dataset.
+/// The requests for the chunks of a dataset.
 type Requests<'a> = Box<dyn Iterator<Item = (Dims, ReadRequest<'a>)> + 'a>;
 
 /// A read that has been checked.
@@ -150,7 +151,7 @@ struct PlannedRead<'a> {
 enum Place<'a> {
     /// Where it belongs.
     Elements(Datatype, Option<Output<'a>>, &'a TransferOptions),
-    /// Elements as the file has them, and where they belong with what they refer to.
+    /// Elements in the file's type, and the buffer that gets them with their heap objects.
     Heaped(Vec<u8>, &'a mut Heaped),
 }
 
@@ -218,7 +219,7 @@ impl Place<'_> {
 }
 
 impl PlannedRead<'_> {
-    /// Puts together what has been read.
+    /// Puts the pieces that were read into the buffer.
     fn finish(self, pieces: Vec<Piece>) -> Result<()> {
         let Place::Heaped(elements, heaped) = self.place else { return Ok(()) };
         *heaped = match &self.dataset.layout.storage {
@@ -229,8 +230,8 @@ impl PlannedRead<'_> {
     }
 }
 
-/// Does all writes as one request: nobody sees some of them and not the others. Virtual datasets come first, each
-/// for itself: their data are those of others. Nothing is written if a selection or a buffer is wrong.
+/// Does all writes as one request: others see all of them or none. Virtual datasets are written
+/// before the others, one by one. Nothing is written if a selection or a buffer is wrong.
 pub fn write_many(mut writes: Vec<ManyWrite<'_>>) -> Result<()> {
     let datasets = distinct(writes.iter().map(|write| write.dataset));
     datasets.iter().try_for_each(|dataset| dataset.begin_write())?;
@@ -274,7 +275,7 @@ pub fn write_many(mut writes: Vec<ManyWrite<'_>>) -> Result<()> {
     )
 }
 
-/// References that cells have, and those that they get.
+/// The references that cells have, and the references that they get.
 struct Renewal {
     selection: Selection,
     dims: Dims,
@@ -283,7 +284,7 @@ struct Renewal {
 }
 
 impl ManyWrite<'_> {
-    /// Whether what it writes is to be stored before the call returns.
+    /// Whether the values are to be stored before the call returns.
     fn goes_through(&self) -> bool {
         matches!(&self.from, WriteFrom::Elements { options, .. } if options.write_through)
     }
@@ -328,14 +329,14 @@ impl ManyWrite<'_> {
         }
     }
 
-    /// Whether elements get other references to the global heap.
+    /// Whether the write replaces references to the global heap.
     fn renews(&self) -> bool {
         let heaped = !matches!(self.from, WriteFrom::Elements { .. });
         let structured = matches!(self.dataset.layout.storage, Storage::VariableLength(..));
         heaped && self.dataset.datatype.has_varlen() && !structured
     }
 
-    /// Stores what elements refer to, if that is in the global heap.
+    /// Stores heap objects in the global heap, if the elements refer to it.
     fn renew(&self) -> Result<Option<Renewal>> {
         if !self.renews() {
             return Ok(None);
@@ -397,7 +398,7 @@ fn distinct<'a>(datasets: impl Iterator<Item = &'a DatasetState>) -> Vec<&'a Dat
     datasets
 }
 
-/// As long as these live, references to the global heap that are read lead to what they led to.
+/// Keeps the global heap objects of these datasets while references are in hand.
 fn in_hand<'a>(datasets: &[&'a DatasetState]) -> Vec<Reading<'a>> {
     let referring = datasets.iter().filter(|dataset| dataset.uses_global_heap());
     referring.map(|dataset| dataset.heap.reading()).collect()

@@ -1,10 +1,10 @@
 //! Strings and sequences in the global heap that were overwritten, moved to where the old ones were.
 //!
-//! What overwrites committed strings has to go elsewhere until a commit. When the file is closed, and free
-//! space is not remembered, the room of the old ones would be lost: collections that have nothing else are copied
-//! there and the cells made to refer to the copies, other strings are written once more, and the file is cut
-//! where they were. Only what was overwritten as blocks of cells is
-//! known, and only as many blocks as a short list holds.
+//! Strings that overwrite committed ones are stored elsewhere until the commit. When a file that
+//! does not remember free space is closed, the space of the old ones would be lost. So the file
+//! moves the new strings there: it copies collections that hold nothing else and lets the cells
+//! refer to the copies, writes other strings once more, and is cut. Only overwritten blocks of
+//! cells are remembered, in a short list.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -15,7 +15,7 @@ use pumice_structures::global_heap::{Copies, MovePlan, Placed};
 use pumice_types::{VarLen, heaped};
 use std::sync::PoisonError;
 
-/// So many blocks are known at most.
+/// The most blocks that are remembered.
 const MOST_BLOCKS: usize = 64;
 
 /// Cells that are looked at together, bytes of strings that are moved together, and cells of a block that
@@ -29,7 +29,7 @@ const MOST_KNOWN: u64 = 1 << 24;
 pub(super) struct Overwritten {
     /// First cell and shape of each.
     blocks: Vec<(Dims, Dims)>,
-    /// Whether there were others, or more.
+    /// Whether other cells, or more blocks, were overwritten.
     unknown: bool,
 }
 
@@ -68,7 +68,7 @@ fn extend(block: &mut (Dims, Dims), start: &[u64], count: &[u64]) -> bool {
 }
 
 impl DatasetState {
-    /// Takes note that committed strings or sequences in these cells were overwritten.
+    /// Remembers that committed strings or sequences in these cells were overwritten.
     pub(super) fn note_overwritten(&self, selection: &Selection, dims: &Dims) {
         let mut overwritten = self.overwritten.lock().unwrap_or_else(PoisonError::into_inner);
         match selection.as_block(dims) {
@@ -77,13 +77,13 @@ impl DatasetState {
         }
     }
 
-    /// Takes note that some of them may have gone and come back with another extent.
+    /// Forgets the remembered blocks, as a resize may have removed cells and brought them back.
     pub(super) fn forget_overwritten(&self) {
         self.overwritten.lock().unwrap_or_else(PoisonError::into_inner).unknown = true;
     }
 
-    /// Writes such strings and sequences once more, if all of them get room before where they are. `moved`
-    /// says whether any of the file were. All else is committed.
+    /// Writes the remembered strings and sequences once more, if all of them fit into space before
+    /// their own. Sets `moved` if any were moved. All else is committed.
     pub(crate) fn move_overwritten(&self, moved: &mut bool) -> Result<()> {
         let overwritten =
             std::mem::take(&mut *self.overwritten.lock().unwrap_or_else(PoisonError::into_inner));
@@ -97,7 +97,7 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Whether references that are written over committed ones wait for the commit, however many there are.
+    /// Whether overwritten references wait for the commit, however many there are.
     fn waits_with_references(&self) -> bool {
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => contiguous.can_hold(),
@@ -105,7 +105,7 @@ impl DatasetState {
         }
     }
 
-    /// Piece by piece: there may be many, and memory is for some of them.
+    /// Moves the strings of a block in pieces of bounded memory.
     fn move_block(&self, start: &[u64], count: &[u64], moved: &mut bool) -> Result<()> {
         let _one_at_a_time = self.replacing();
         let (dims, _reading) = (self.dims(), self.heap.reading());
@@ -172,7 +172,7 @@ impl DatasetState {
         self.replace_references(&cells, dims, &values.elements, &values.heap)
     }
 
-    /// The cells of a block whose objects are to be moved; of its elements, only theirs are left.
+    /// The cells of a block whose objects are to be moved. `elements` keeps only these.
     fn cells_to_move(
         &self,
         block: &Selection,
@@ -226,11 +226,11 @@ impl DatasetState {
     }
 }
 
-/// What elements refer to.
+/// The objects that elements refer to.
 #[derive(Default)]
 struct Found {
     objects: Vec<Placed>,
-    /// Whether any of it refers to something itself.
+    /// Whether an object refers to further objects.
     nested: bool,
 }
 
@@ -244,7 +244,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Pieces of about `cells` cells; `None` if the block has too many to know all of them.
+    /// Pieces of about `cells` cells; `None` if the block has too many to remember each of them.
     fn new(start: &[u64], count: &[u64], cells: u64) -> Option<Self> {
         let all = count.iter().try_fold(1, |all: u64, &axis| all.checked_mul(axis))?;
         let left = count.first().copied().unwrap_or(1);

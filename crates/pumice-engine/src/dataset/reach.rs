@@ -1,6 +1,7 @@
-//! How far an index reaches: an extensible array numbers chunks with few bits, as libhdf5's does with 32, while
-//! the extent that it belongs to may have more. What is written beyond could not be stored when the cache gives it
-//! away: it is refused before it gets there. So is every change of a dataset whose index cannot be changed.
+//! The number of chunks that an index can address. An extensible array numbers chunks with 32 bits,
+//! as in libhdf5, while the extent may be larger. A write beyond that is refused before it reaches
+//! the cache, which could not store it later. So is any change of a dataset whose index cannot be
+//! changed.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -43,7 +44,7 @@ impl DatasetState {
         self.layout.table().map_or(Ok(()), |table| table.check_changeable())
     }
 
-    /// Fails if a selected cell is beyond what the index can name.
+    /// Fails if a selected cell is in a chunk that the index cannot address.
     pub(super) fn check_reach(&self, selection: &Selection, dims: &Dims) -> Result<()> {
         self.check_index()?;
         let Some(reach) = self.short_reach(dims) else { return Ok(()) };
@@ -53,7 +54,7 @@ impl DatasetState {
         selection.bounds(dims).map_or(Ok(()), |(_, last)| reach.check(&last))
     }
 
-    /// The same of cells that are named one by one.
+    /// Fails if a point is in a chunk that the index cannot address.
     pub(super) fn check_reach_of_points(&self, points: &Points<'_>, dims: &Dims) -> Result<()> {
         self.check_index()?;
         let Some(reach) = self.short_reach(dims) else { return Ok(()) };

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl DatasetState {
-    /// Reads again what the file says of the dataset: HDF5's `H5Drefresh`. Waits for reads that are under way. A
-    /// dataset of a file that is open for editing is as it is.
+    /// Reads the dataset's metadata again, as HDF5's `H5Drefresh`. Waits for reads that are under
+    /// way. Does nothing in a file that is open for editing.
     pub fn refresh(&self, file: &File) -> Result<()> {
         if self.medium.writable() {
             return Ok(());
@@ -56,7 +56,7 @@ impl DatasetState {
         drop(self.gate_exclusively());
     }
 
-    /// Fails if a layout is not that of this dataset as it may have become.
+    /// Fails if a layout is that of another dataset.
     fn check_same(&self, layout: &DatasetLayout) -> Result<()> {
         let (old, new) = (&self.layout.geometry, &layout.geometry);
         let kind = std::mem::discriminant(&self.layout.storage);

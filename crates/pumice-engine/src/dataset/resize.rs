@@ -1,24 +1,24 @@
 //! Changing the extent of a dataset.
 //!
-//! A chunk that lies outside the new extent as a whole is deleted. One that the new edge cuts loses
-//! its outside cells: cells that come back later must not have old values. Where partial edge chunks
-//! are stored unfiltered, a chunk that becomes whole or partial is stored anew in its other form.
-//! All other chunks stay as they are, in the cache and in the file.
+//! A chunk outside the new extent is deleted. A chunk that the new edge cuts loses its cells
+//! outside: cells that come back later must not have old values. Where partial edge chunks are
+//! stored without filters, a chunk that becomes whole or partial is stored in its other form. All
+//! other chunks stay in the cache and in the file.
 //!
-//! Two steps, so that a resize happens or does not: first every chunk that must change is written
-//! in its new form to space that nothing refers to (`resize/rewriting.rs`); only when that is done,
-//! index, extent and cache change together. What is changed in memory and lies outside is never
-//! written. Of the second step, only taking chunks out of the index can fail: then the extent is the
-//! old one, chunks that were taken out so far read as the fill value, and the resize can be repeated.
+//! A resize happens or does not. First every chunk that must change is written in its new form to
+//! space that nothing refers to (`resize/rewriting.rs`). Then index, extent and cache change
+//! together. Changes in memory outside the new extent are never written. Only removing chunks from
+//! the index can fail in the second step: then the extent stays, removed chunks read as the fill
+//! value, and the resize can be repeated.
 //!
-//! Of a resize that changes very many chunks, those that the new edge cuts are named by the index some at a time, before
-//! the extent changes: if it fails then, cells that were to go may be gone.
+//! A resize that changes very many chunks enters those that the new edge cuts in the index in
+//! portions, before the extent changes. If it fails then, cells outside the new extent may be gone.
 //!
-//! A resize costs what there is to change: growing looks at the chunks along the old edge, shrinking at
-//! those that the new edge cuts and those behind it; where these would be many, at all that are stored.
+//! A resize costs what it changes: growing looks at the chunks along the old edge, shrinking at
+//! those that the new edge cuts and those behind it, or at all stored chunks if those are fewer.
 //!
-//! Other writers leave cells beyond the extent in sparse chunks at the edge. Reads pass over them. Before the
-//! first growth along an axis, such chunks are stored anew without them.
+//! Other writers leave cells beyond the extent in sparse chunks at the edge. Reads skip them.
+//! Before the first growth along an axis, such chunks are stored without them.
 
 mod rewriting;
 
@@ -33,21 +33,21 @@ use std::collections::BTreeSet;
 use std::sync::RwLockReadGuard;
 use std::sync::atomic::Ordering;
 
-/// So many chunks are looked up at a time.
+/// Chunks that are looked up at a time.
 const TOGETHER: usize = 1 << 12;
 
 /// Chunks along an edge that are looked up one by one.
 const LONGEST_BORDER: u64 = 1 << 16;
 
-/// What becomes of a chunk.
+/// What a resize does with a chunk.
 pub(super) enum Fate {
     Same,
     Gone,
-    /// Without these cells, and perhaps in another form.
+    /// Removes these cells, and perhaps changes the form.
     Cut(Selection),
     /// In another form.
     Recoded,
-    /// As it is, but without cells beyond the extent of now, if it has any.
+    /// Removes cells beyond the present extent, if it has any.
     Masked,
 }
 
@@ -59,18 +59,18 @@ pub(super) struct Changes {
     pub(super) rewritten: Vec<(Dims, u64)>,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
-    /// Whether there are chunks behind the new edge that are not listed.
+    /// Whether there are unlisted chunks behind the new edge.
     sweep: bool,
 }
 
 impl Changes {
-    /// Gives back what was written for nothing.
+    /// Gives back the space of rewritten chunks that are not used.
     pub(super) fn cancel(&self, table: &ChunkTable) {
         self.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
     }
 
-    /// Lets the index name what was written, as far as it goes even if one fails. With the first error
-    /// come the chunks that it does not name.
+    /// Enters rewritten chunks in the index, all that it can. Returns the first error with the
+    /// chunks that were not entered.
     pub(super) fn enter(
         &self,
         table: &ChunkTable,
@@ -110,7 +110,7 @@ impl DatasetState {
         resized
     }
 
-    /// The same; nobody reads or writes meanwhile.
+    /// Resizes while no request of the dataset runs.
     fn resize_alone(&self, dims: &[u64]) -> Result<()> {
         if self.dims().iter().zip(dims).any(|(old, new)| new < old) {
             self.forget_overwritten();
@@ -140,7 +140,7 @@ impl DatasetState {
         if dropped.is_empty() { Ok(()) } else { self.discard(dropped).map(drop) }
     }
 
-    /// Changes the extent of elements that are elsewhere, which stay as they are.
+    /// Changes the extent of a dataset whose elements are elsewhere and stay.
     fn move_end(&self, dims: &[u64]) -> Result<()> {
         let geometry = &self.layout.geometry;
         let extent = Extent::with_max(dims, geometry.max_dims())?;
@@ -150,8 +150,8 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Lets index and header follow an extent that leaves every chunk as it is, in the file and in
-    /// the cache: a step of appending, which must not cost more the more chunks there are.
+    /// Extends index and header where no chunk changes, in the file or in the cache. This is the
+    /// step of appending, whose cost must not depend on the number of chunks.
     fn grow(&self, table: &ChunkTable, dims: &[u64]) -> Result<()> {
         let geometry = &self.layout.geometry;
         let extent = Extent::with_max(dims, geometry.max_dims())?;
@@ -179,9 +179,9 @@ impl DatasetState {
         self.layout.is_sparse() && axes & !self.masked.load(Ordering::Relaxed) != 0
     }
 
-    /// Chunks that may change with the extent `dims`: those that the old edge cuts along axes that grow, those
-    /// that the new edge cuts along others, and those behind it. None if there are so many that what is
-    /// stored is rather listed.
+    /// The chunks that may change with the extent `dims`: those that the old edge cuts along
+    /// growing axes, those that the new edge cuts along others, and those behind it. `None` if
+    /// listing the stored chunks is cheaper.
     fn border(&self, dims: &[u64]) -> Option<Vec<Dims>> {
         let (old, chunk) = (self.dims(), self.layout.geometry.chunk());
         let counts = counts(&old, chunk);
@@ -256,8 +256,9 @@ impl DatasetState {
         })
     }
 
-    /// Prepares some of very many chunks. Those behind the new edge go when the extent changes; what is rewritten is
-    /// named by the index at once, unless it has another form than the extent of now asks for.
+    /// Rewrites a portion of very many chunks. Those behind the new edge go when the extent
+    /// changes. A rewritten chunk is entered in the index at once, unless its form fits only the
+    /// new extent.
     fn prepare_some(
         &self,
         rewriting: &Rewriting<'_>,
@@ -290,7 +291,7 @@ impl DatasetState {
         }
     }
 
-    /// Those of some chunks that must change, be they stored or only in memory.
+    /// The chunks among these that must change, stored or only in memory.
     fn affected_of(
         &self,
         table: &ChunkTable,
@@ -364,7 +365,7 @@ impl DatasetState {
         result
     }
 
-    /// Takes chunks out of the index, and notes those of them that are in memory, which ascend.
+    /// Removes chunks from the index, and notes which of them are in memory, in order.
     fn remove_each(
         &self,
         table: &ChunkTable,
@@ -382,7 +383,7 @@ impl DatasetState {
         Ok(())
     }
 
-    /// What becomes of a chunk if the extent changes to `dims`.
+    /// What happens to a chunk when the extent becomes `dims`.
     fn fate(&self, key: &Dims, dims: &[u64]) -> Result<Fate> {
         let geometry = &self.layout.geometry;
         let stays = || match geometry.is_partial(key) {
@@ -404,7 +405,7 @@ impl DatasetState {
         Ok(if keeps { stays() } else { Fate::Cut(outside) })
     }
 
-    /// Whether chunks at the edge have a form of their own.
+    /// Whether chunks at the edge are stored in another form.
     fn recodes(&self) -> bool {
         match &self.layout.storage {
             Storage::Dense(dense) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
@@ -447,7 +448,7 @@ impl DatasetState {
     }
 }
 
-/// The next chunk in order of rows that is in the same place along `axis`.
+/// The next chunk in row-major order with the same coordinate along `axis`.
 fn next_beside(key: &mut Dims, counts: &[u64], axis: usize) {
     for other in (0..counts.len()).rev().filter(|other| *other != axis) {
         key[other] += 1;

@@ -1,8 +1,8 @@
 //! Compressed rows on their way to a sparse dataset: split by chunk and encoded in one pass.
 //!
-//! A band of chunks side by side is one task. It reads its rows once, in order, some at a time; what lies between
-//! columns is found for all of these, and then copied with the values, piece by piece, to where their chunk grows. A chunk that
-//! is new takes both as they are.
+//! A band of chunks side by side is one task. It reads its rows once, in order, in portions. The
+//! differences between columns are computed for a whole portion and then copied with the values,
+//! piece by piece, to the growing chunks. A new chunk takes both as they are.
 
 use super::DatasetState;
 use crate::{Error, Result};
@@ -34,11 +34,11 @@ struct Encoded {
 }
 
 impl DatasetState {
-    /// Writes compressed rows; `false` if points are no such rows, or chunks would not take them, and
-    /// nothing is written.
+    /// Writes compressed rows. Returns `false`, and writes nothing, if the points are no compressed
+    /// rows or the chunks cannot take them.
     ///
-    /// Bands of chunks are written one by one, as one request. Many rows that are all there will be of a band are
-    /// stored as soon as they are encoded, while another thread encodes the next band.
+    /// Bands are written one by one, as one request. The bands of a large write are stored as soon
+    /// as they are encoded, while another thread encodes the next.
     pub(super) fn write_rows(
         &self,
         points: &Points<'_>,
@@ -91,7 +91,7 @@ impl DatasetState {
     }
 }
 
-/// What is to be written of a band.
+/// The write requests of a band.
 type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
 
 /// Where bands are written.
@@ -102,8 +102,8 @@ struct Line<'s> {
 }
 
 impl<'s> Line<'s> {
-    /// Writes a band, with what the thread has in its cache of it. Those that wait for a filter may be helped by
-    /// threads that are idle; where values are stored as they are, few calls to the system count for more.
+    /// Writes a band on the thread that made it, whose processor cache holds it. Idle threads may
+    /// help with filters; without filters, few system calls matter more.
     fn add(&self, band: Result<Requests<'s>>, filtered: bool) {
         let written = band.and_then(|band| match filtered {
             true => self.write.write(band),
@@ -129,7 +129,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A look at all rows before any is written, by as many threads as come.
 struct Look<'a> {
     rows: &'a RowGrid<'a>,
-    /// The next band that nobody has begun to look at, and how many have been looked at.
+    /// The next band to check, and how many are checked.
     next: AtomicUsize,
     done: AtomicUsize,
     /// How many cells follow a neighbour in their row.
@@ -144,9 +144,9 @@ impl<'a> Look<'a> {
         Self { rows, next, done, neighbours, wrong }
     }
 
-    /// Looks at bands until there is none left, and waits for those who look at the last ones: they are about to
-    /// finish, as they wait for nobody. How many cells follow a neighbour; `None` if columns do not ascend inside the
-    /// array.
+    /// Checks bands until none is left, and waits for the threads that check the last ones; those
+    /// wait for nobody. Returns how many cells follow a neighbour; `None` if columns do not ascend
+    /// inside the array.
     fn finish(&self) -> Option<usize> {
         loop {
             let band = self.next.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Takes note of what a look at a band has found, also if it has ended early.
+/// Records the result of checking a band, also if the check ended early.
 struct Looked<'a> {
     look: &'a Look<'a>,
     found: Option<usize>,
@@ -195,15 +195,15 @@ impl Work for Neighbours<'_> {
     }
 }
 
-/// A chunk whose rows are coming.
+/// A chunk that gets rows.
 struct Growing<E> {
     encoder: E,
     values: Vec<u8>,
 }
 
-/// What encodes the cells of a chunk.
+/// Encodes the cells of a chunk.
 trait Encoder: Sized {
-    /// What is known of columns before they are split by chunk.
+    /// The form of columns before they are split by chunk.
     type Known<'a>;
 
     /// For a chunk of `dims` cells that begins at column `first` and will have about `count` cells.

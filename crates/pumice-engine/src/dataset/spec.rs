@@ -1,4 +1,4 @@
-//! New datasets: what they shall be, and the messages that say so.
+//! The description of a new dataset, and its header messages.
 
 use super::describe::{Description, check_new_size, describe, is_unallocated, shown};
 use super::filters::Filters;
@@ -26,20 +26,21 @@ use pumice_types::Datatype;
 /// The largest dataset that fits into a message of an object header, behind four bytes: messages of old
 /// headers are multiples of eight bytes.
 const MAX_COMPACT: u64 = 65_524;
-/// A sparse dataset of more chunks than this gets a B-tree even if its extent is limited: a fixed
+/// A sparse dataset with more chunks than this gets a B-tree even if its extent is limited: a fixed
 /// array has an entry for every chunk, and most of them will never be stored.
 const MANY_CHUNKS: u64 = 1 << 20;
-/// A fixed array has no more chunks: its block says page by page, of 1024, what has been written, here in 128 MiB. Behind
-/// it is room for all of them.
+/// The most chunks of a fixed array. Its data block has a bit for each page of 1024 entries, here
+/// 128 MiB, and space for all entries behind them.
 const MOST_LISTED: u64 = 1 << 40;
 /// Version of the layout message of dense chunks: readable since HDF5 1.10.
 const CHUNKED_VERSION: u8 = 4;
-/// The same for chunks of 4 GiB and more: older releases count the bytes of a chunk in 32 bits.
+/// The layout version for chunks of 4 GiB and more: older releases have 32 bits for the bytes of a
+/// chunk.
 const LARGE_CHUNKED_VERSION: u8 = 5;
-/// The same for older releases: chunks are found by a version 1 B-tree.
+/// The layout version for older releases: chunks in a version 1 B-tree.
 const OLD_CHUNKED_VERSION: u8 = 3;
 
-/// What a new dataset shall be.
+/// The description of a new dataset.
 #[derive(Clone, Debug)]
 pub struct DatasetSpec {
     /// The type of its elements.
@@ -52,24 +53,24 @@ pub struct DatasetSpec {
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
-    /// Whether it is to have no fill value at all.
+    /// Whether the dataset has no fill value.
     pub undefined_fill: bool,
-    /// What the fill value refers to, if it has variable-length parts and is not in the file yet.
+    /// The heap objects of a fill value with parts of variable length that is not in the file yet.
     pub fill_heap: Option<Vec<u8>>,
     /// When the fill value is written.
     pub fill_time: FillTime,
-    /// When space is taken; [`AllocationTime::Default`] is what suits the layout.
+    /// When space is allocated; [`AllocationTime::Default`] suits the layout.
     pub allocation: AllocationTime,
-    /// Whether its header keeps the times of its creation and of changes.
+    /// Whether the header stores the times of creation and change.
     pub track_times: bool,
-    /// Whether attributes carry the order of their creation.
+    /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
     /// How many attributes are stored in messages at most, and how many in dense storage at least.
     pub attribute_phase_change: Option<(u16, u16)>,
 }
 
 impl DatasetSpec {
-    /// Puts what the fill value refers to into the file's global heap.
+    /// Stores the fill value's heap objects in the global heap.
     pub(super) fn store_fill(&mut self, file: &File) -> Result<()> {
         if let (Some(fill), Some(heap)) = (&mut self.fill, self.fill_heap.take()) {
             file.global_heap().store(&self.datatype, fill, &heap)?;
@@ -97,7 +98,7 @@ impl DatasetSpec {
         }
     }
 
-    /// What its fill value message says.
+    /// The fill value message.
     fn fill_message(&self) -> Result<Fill> {
         match (&self.fill, self.undefined_fill) {
             (_, false) => Ok(self.fill.clone().map_or(Fill::Default, Fill::Value)),
@@ -121,8 +122,8 @@ impl DatasetSpec {
         }
     }
 
-    /// Whether all space is taken when the dataset is made or grows; of structured chunks, that of
-    /// the index.
+    /// Whether all space is allocated when the dataset is created or extended. With structured
+    /// chunks, only that of the index is.
     fn is_early(&self) -> bool {
         let own = matches!(
             self.layout,
@@ -265,7 +266,7 @@ fn datatype_message(spec: &DatasetSpec, element: Vec<u8>, sizes: Sizes) -> Resul
     Ok(message.to_raw(sizes, MESSAGE_CONSTANT | MESSAGE_SHARED)?)
 }
 
-/// The layout message of a new dataset, with nothing allocated, and its filters.
+/// The layout message of a new dataset, without addresses, and its filters.
 fn layout_message(file: &File, spec: &DatasetSpec) -> Result<(Layout, Filters)> {
     let element_size = spec.datatype.size() as u64;
     let bytes = spec.extent.cells().and_then(|cells| cells.checked_mul(element_size));
@@ -373,13 +374,13 @@ fn is_sparse(layout: &LayoutSpec) -> bool {
     matches!(layout, Sparse { .. } | VariableLength { locations: Some(_), .. })
 }
 
-/// Whether the bytes of a chunk can be counted in 32 bits.
+/// Whether 32 bits can count the bytes of a chunk.
 fn is_small(chunk: &[u64], element_size: u64) -> bool {
     let bytes = chunk.iter().try_fold(element_size, |bytes, &side| bytes.checked_mul(side));
     bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX))
 }
 
-/// Fails unless strings and sequences have references as long as those of the file.
+/// Fails unless the references of strings and sequences are as long as the file's.
 fn check_references(sizes: Sizes, datatype: &Datatype) -> Result<()> {
     let size = 8 + u32::from(sizes.offset);
     let right = datatype.clone().with_references(size);
@@ -428,9 +429,8 @@ fn local(
     Ok(filters.iter().map(|filter| filter.for_dataset(&facts)).collect::<Result<_, _>>()?)
 }
 
-/// Filters of a section that has bytes instead of elements. Shuffle keeps its size of a word. Filters
-/// for numbers keep the parameters that they have, with which they cannot run: as they are optional,
-/// they are skipped.
+/// Fits filters to a section of bytes. Shuffle keeps its word size. Filters for numbers keep their
+/// parameters, with which they cannot run; as they are optional, they are skipped.
 fn bytewise(filters: &[FilterSpec], chunk: &[u64], sizes: Sizes) -> Vec<FilterSpec> {
     let numbers = [FilterSpec::nbit().id, FilterSpec::scale_offset(Scaling::Integer).id];
     let keeps = |id: u16| numbers.contains(&id) || id == FilterSpec::shuffle(1).id;
@@ -448,8 +448,8 @@ fn bytewise(filters: &[FilterSpec], chunk: &[u64], sizes: Sizes) -> Vec<FilterSp
     filters.iter().map(suited).collect()
 }
 
-/// Whether libhdf5 takes axes without an end for limited ones, of as many cells as lengths of the file can say: it
-/// does where these are short, and finds no axis for an extensible array then.
+/// Whether libhdf5 takes unlimited axes for limited ones. It does in files with short lengths, and
+/// then finds no axis for an extensible array.
 pub(crate) fn lacks_unlimited(sizes: Sizes) -> bool {
     sizes.length < 8
 }

@@ -1,7 +1,7 @@
-//! Holding off changes of the extent, for those whose work each of them would undo.
+//! Holds off changes of the extent, for work that each change would undo.
 //!
-//! Who holds never waits for anybody; who wants to resize waits until nobody holds. A resize that has begun goes
-//! on, so that what is done under a hold may be disturbed by those that were under way, by no later one.
+//! A holder waits for nobody; a resize waits until nobody holds. A resize that has begun goes on,
+//! so work under a hold may be disturbed by resizes that were under way, and by no later one.
 
 use super::DatasetState;
 use std::sync::{Condvar, Mutex, PoisonError};

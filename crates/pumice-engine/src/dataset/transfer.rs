@@ -1,9 +1,10 @@
 //! Reading, writing, erasing and asking for defined cells: a selection of the dataset becomes one
 //! request per chunk.
 //!
-//! A read or write of values visits every chunk that the selection touches; its cost is that of the
-//! caller's buffer anyway. Questions about defined cells of sparse datasets, and erasing, may name a vast
-//! array of which little is stored: they visit stored chunks only. Of others, all cells are defined.
+//! A read or write visits every chunk that the selection touches; its cost is that of the caller's
+//! buffer anyway. Erasing and questions about defined cells of sparse datasets may name a vast
+//! array of which little is stored, so they visit stored chunks only. In other datasets all cells
+//! are defined.
 
 use super::{DatasetState, virtuality};
 use crate::{Error, Result};
@@ -23,9 +24,9 @@ pub struct TransferOptions {
     /// Which places of a buffer of this shape elements go to or come from; otherwise the buffer
     /// holds the selected elements one after another.
     pub memory: Option<(Selection, Vec<u64>)>,
-    /// Whether chunks are read even if the checksum of a filter does not match them.
+    /// Whether chunks are read although the checksum of a filter does not match.
     pub unverified: bool,
-    /// Whether what is written is stored before the call returns.
+    /// Whether the values are stored before the call returns.
     pub write_through: bool,
     /// How many bytes go through a buffer at a time where elements are converted, if not as many as usual.
     pub piece: Option<u64>,
@@ -140,8 +141,8 @@ impl DatasetState {
         Ok(source.in_pieces(options.piece))
     }
 
-    /// Whether elements have parts of variable length, and not in memory: members of fixed size are all that
-    /// there is then.
+    /// Whether elements have parts of variable length that the memory type lacks: then only members
+    /// of fixed size are transferred.
     pub(super) fn lacks_parts(&self, memory_type: &Datatype) -> bool {
         self.datatype.has_varlen() && !memory_type.has_varlen()
     }
@@ -234,7 +235,7 @@ impl DatasetState {
         })
     }
 
-    /// Whether points have a plan of their own, for which chunks are numbered.
+    /// Whether points can be split by numbered chunks.
     fn takes_points(&self) -> bool {
         let numbered = || self.grid(&self.dims()).is_ok_and(|grid| grid.chunk_count().is_some());
         matches!(self.layout.storage, Storage::Sparse(..)) && numbered()
@@ -297,8 +298,8 @@ impl DatasetState {
         failed.map_or(erased, Err)
     }
 
-    /// The selected cells of a virtual dataset, once as cells of a chunk and once as those of the array. It has
-    /// no chunks, but its shape may be taken for that of one.
+    /// The selected cells of a virtual dataset, as cells of a chunk and as cells of the array. The
+    /// whole array counts as one chunk.
     pub(super) fn virtual_parts(
         &self,
         selection: &Selection,
@@ -390,7 +391,7 @@ pub(super) fn cells_by_chunk<'g>(
     }))
 }
 
-/// The same for some chunks alone.
+/// Splits the selection for these chunks alone.
 pub(super) fn cut(
     selection: &Selection,
     chunks: &[Dims],

@@ -1,7 +1,9 @@
-//! Reading and writing elements with variable-length parts, together with what they refer to.
+//! Reading and writing elements with parts of variable length, together with the objects that they
+//! refer to.
 //!
-//! Structured chunks keep both together. Everywhere else, elements are stored as references into the
-//! file's global heap: they are read first and followed then, and written after what they refer to.
+//! Structured chunks keep elements and objects together. In all other layouts elements are
+//! references into the file's global heap: a read follows them after it has read the elements, a
+//! write stores the objects before the elements.
 
 use super::{DatasetState, virtuality};
 use crate::{Error, Result};
@@ -18,7 +20,7 @@ use std::sync::{MutexGuard, PoisonError};
 /// Bytes of text that a thread looks through at a time.
 const TEXT_PIECE: usize = 1 << 20;
 
-/// The defined cells of one chunk, with their values and what these refer to.
+/// The defined cells of one chunk, with their values and the objects that these refer to.
 pub struct DefinedHeaped {
     /// The chunk's coordinates in the grid.
     pub chunk: Dims,
@@ -51,7 +53,7 @@ impl DatasetState {
         self.follow(elements)
     }
 
-    /// The same of structured chunks.
+    /// Reads elements with their objects from structured chunks.
     fn read_structured(
         &self,
         selection: &Selection,
@@ -76,8 +78,8 @@ impl DatasetState {
         self.join(elements, pieces)
     }
 
-    /// Puts pieces of heap together, in the order of the elements: chunks come in any order, but who
-    /// reads strings wants them one after another.
+    /// Joins pieces of heap in the order of the elements. Chunks come in any order, but a reader of
+    /// strings wants them in sequence.
     pub(super) fn join(&self, mut elements: Vec<u8>, mut pieces: Vec<Piece>) -> Result<Heaped> {
         if pieces.len() <= 1 {
             let heap = pieces.pop().map(|piece| piece.bytes);
@@ -99,8 +101,8 @@ impl DatasetState {
         Ok(Heaped { elements, heap })
     }
 
-    /// Elements as a fill value or the layouts without structured chunks have them, with what their
-    /// references into the global heap lead to.
+    /// Follows references into the global heap: the elements of a fill value, or of a layout
+    /// without structured chunks, with their objects.
     pub fn follow(&self, elements: Vec<u8>) -> Result<Heaped> {
         if !self.datatype.has_varlen() {
             return Ok(Heaped { elements, heap: Vec::new() });
@@ -137,7 +139,7 @@ impl DatasetState {
         self.write_from(selection, bytes, &Source::lists(lists, conversion, heap))
     }
 
-    /// Strings or sequences that lie one after another, if the dataset takes such.
+    /// Builds elements for consecutive strings or sequences, if the dataset's type is one of these.
     pub(super) fn lists<'a>(&self, offsets: &'a [u64], heap: &[u8]) -> Result<Lists<'a>> {
         let Datatype::VarLen(VarLen { base, size, kind }) = &self.datatype else {
             return Err(Error::TypeMismatch(format!("{} is no sequence", self.datatype)));
@@ -149,7 +151,7 @@ impl DatasetState {
         Ok(Lists { offsets, base: base.size(), size: *size })
     }
 
-    /// Whether there is a null byte; on all threads, as there may be much text.
+    /// Whether a text has a null byte. Searches on all threads.
     fn has_null(&self, text: &[u8]) -> bool {
         let (pieces, found) = (text.chunks(TEXT_PIECE), AtomicBool::new(false));
         let pieces: Vec<&[u8]> = pieces.collect();
@@ -177,8 +179,8 @@ impl DatasetState {
         self.cache().write(&self.cached, requests)
     }
 
-    /// Writes what elements refer to into the global heap, and references to it. What the cells
-    /// referred to before is given back.
+    /// Stores the objects of elements in the global heap and writes references to them. Gives back
+    /// the objects that the cells referred to before.
     fn write_references(&self, selection: &Selection, elements: &[u8], heap: &[u8]) -> Result<()> {
         let dims = self.dims();
         let count = self.check(selection, &dims, &self.datatype, elements.len())?;
@@ -199,8 +201,9 @@ impl DatasetState {
         self.replace_references(selection, &dims, elements, heap)
     }
 
-    /// Each cell once with its last value, if a list of points names some more often: what another value of the
-    /// same write takes the place of must not be stored, and what the cell referred to before is given back once.
+    /// Each cell once with its last value, if a list of points names some repeatedly. A value that
+    /// another of the same write replaces must not be stored, and the old object must be given back
+    /// once.
     pub(super) fn last_values(
         &self,
         selection: &Selection,
@@ -215,12 +218,13 @@ impl DatasetState {
         Ok(Some((Selection::points(rank, points.collect())?, elements.concat())))
     }
 
-    /// Keeps others from replacing what elements refer to: each finds what the one before has left.
+    /// Keeps others from replacing references: each caller finds those that the one before left.
     pub(super) fn replacing(&self) -> MutexGuard<'_, ()> {
         self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same of cells of the dataset itself, whose number was checked, by the one who does so now.
+    /// Replaces the references of cells of the dataset itself. The count of elements was checked;
+    /// the caller holds [`replacing`](Self::replacing).
     pub(super) fn replace_references(
         &self,
         selection: &Selection,
@@ -236,8 +240,8 @@ impl DatasetState {
         self.leave_references(selection, dims, old)
     }
 
-    /// Stores what elements refer to. Gives the references that the cells have, and those that they are to get;
-    /// the caller holds that references are in hand.
+    /// Stores the objects of elements. Returns the references that the cells have, and those that
+    /// they are to get. The caller holds the heap's reading guard.
     pub(super) fn renew_references(
         &self,
         selection: &Selection,
@@ -255,7 +259,7 @@ impl DatasetState {
         Ok((old, new))
     }
 
-    /// Gives back what cells have referred to that have others now.
+    /// Gives back the objects of references that were replaced.
     pub(super) fn leave_references(
         &self,
         selection: &Selection,
@@ -268,8 +272,8 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Reads what a cell in front of the selected ones refers to: who appends after opening a file
-    /// finds the room that the last one left in the heap.
+    /// Reads the object of a cell in front of the selection. A program that appends after opening a
+    /// file finds the free room of that collection.
     fn look_for_room(&self, selection: &Selection, dims: &Dims) {
         let Some(first) = selection.bounds(dims).map(|(first, _)| first) else { return };
         for axis in 0..first.len() {
@@ -288,9 +292,10 @@ impl DatasetState {
         inside && self.datatype.has_varlen()
     }
 
-    /// Gives back what elements, as the file has them, refer to; they were read while it was held that
-    /// [references are in hand](pumice_structures::global_heap::GlobalHeap::reading). What was never written refers to
-    /// what the fill value refers to, which stays. Says whether something of it stays until the next commit.
+    /// Gives back the objects that elements in the file's form refer to. They were read while
+    /// [references were in hand](pumice_structures::global_heap::GlobalHeap::reading). Unwritten
+    /// elements refer to the fill value's objects, which stay. Returns whether an object stays
+    /// until the next commit.
     pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<bool> {
         if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
             let unwritten =
@@ -300,7 +305,7 @@ impl DatasetState {
         self.heap.discard(&self.datatype, elements)
     }
 
-    /// Gives back what all elements refer to: for a dataset that is deleted.
+    /// Gives back the objects of all elements, when a dataset is deleted.
     pub(crate) fn discard_all(&self) -> Result<()> {
         let _reading = self.heap.reading();
         if self.uses_global_heap() {
@@ -318,8 +323,8 @@ impl DatasetState {
         }
     }
 
-    /// Calls `visit` with the defined cells among the selected ones, with their values and what these refer to, chunk
-    /// by chunk.
+    /// Calls `visit` with the selected defined cells, their values and the objects that these refer
+    /// to, chunk by chunk.
     pub fn read_defined_heaped_each(
         &self,
         selection: &Selection,
@@ -358,7 +363,7 @@ impl DatasetState {
         })
     }
 
-    /// Zeroed memory for so many elements, or an error where there is not enough.
+    /// Zeroed memory for `count` elements, or an error if there is not enough.
     pub(super) fn buffer(&self, count: u64) -> Result<Vec<u8>> {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(self.datatype.size()));
         let size = size.ok_or_else(|| Error::NoMemory(format!("no memory for {count} cells")))?;

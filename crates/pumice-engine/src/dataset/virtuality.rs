@@ -1,9 +1,9 @@
 //! Virtual datasets: a read or write becomes reads or writes of the datasets that have the elements.
 //!
-//! A virtual dataset has nothing of its own to cache: its sources go through the cache. Cells that
-//! no source has, or whose source is missing, get the fill value. The extent follows the sources
-//! where a mapping is unlimited, as in libhdf5 with its defaults: to the last that is available, and
-//! numbered sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
+//! A virtual dataset has nothing to cache: its sources go through the cache. Cells without a
+//! source, or with a missing one, read as the fill value. With an unlimited mapping the extent
+//! follows the sources, as in libhdf5 by default: to the last that is available, and for numbered
+//! sources (`%b`) up to the first that is missing. A [`VirtualView`] chooses otherwise.
 
 mod ahead;
 mod endless;
@@ -63,7 +63,7 @@ pub struct Virtual {
     written: Mutex<Vec<Kept>>,
 }
 
-/// What is known of sources that were asked for.
+/// The sources that were looked up.
 #[derive(Default)]
 struct Sources {
     /// Sources in other files that are kept open, by file and path.
@@ -72,12 +72,12 @@ struct Sources {
     not_kept: HashMap<String, Weak<File>>,
 }
 
-/// An open source, and the file that it keeps open. What was written to it has been committed; it is closed
+/// An open source, and the file that it keeps open. Its writes are committed before it is closed
 /// with its last user.
 #[derive(Clone)]
 struct Source {
     dataset: Arc<DatasetState>,
-    /// Last, so that nothing is held any more when the file is closed with it.
+    /// Last, so that the file is closed after everything in it.
     file: Arc<File>,
 }
 
@@ -132,7 +132,7 @@ impl Virtual {
         &self.mappings
     }
 
-    /// Whether its extent follows that of its sources.
+    /// Whether the extent follows the sources.
     pub(super) fn has_no_end(&self) -> bool {
         self.mappings.iter().any(|mapping| mapping.target.is_unlimited())
     }
@@ -238,7 +238,7 @@ impl Virtual {
         Ok(pieces)
     }
 
-    /// Reads sources again that other programs may have changed, and looks anew for those that are missing.
+    /// Refreshes sources that other programs may have changed, and looks again for missing ones.
     pub(super) fn refresh(&self) -> Result<()> {
         let _deeper = Deeper::enter()?;
         let before = std::mem::take(&mut *self.sources());
@@ -255,7 +255,7 @@ impl Virtual {
         Ok(())
     }
 
-    /// A source, or nothing if it is missing.
+    /// The source at a path; `None` if it is missing.
     fn source(&self, file_name: &str, path: &str) -> Result<Option<Source>> {
         let key = (file_name.to_owned(), path.to_owned());
         let known = self
@@ -287,7 +287,7 @@ impl Virtual {
         Ok(Some(Source { dataset, file }))
     }
 
-    /// The file that a mapping names, or nothing if it is missing.
+    /// The file that a mapping names; `None` if it is missing.
     fn source_file(&self, name: &str) -> Result<Option<Arc<File>>> {
         let Some(own) = self.file.upgrade() else {
             return Err(Error::Invalid("the file of a virtual dataset is closed".into()));
@@ -306,8 +306,8 @@ impl Virtual {
         }
     }
 
-    /// Keeps a source, and its file, for those who ask for it next: unless that file keeps this one open, or is
-    /// this one. Then it keeps the way to the file that was named.
+    /// Keeps a source and its file for later requests. If that file is this one, or keeps this one
+    /// open, only its path is kept.
     fn keep(
         &self,
         key: (String, String),
@@ -420,7 +420,7 @@ fn distribute(pairs: &[Segment], values: &[u8], size: usize, elements: &mut [u8]
 }
 
 impl Piece {
-    /// Puts what this source has of the wanted cells into their places.
+    /// Reads the wanted cells that this source has.
     fn read(
         &self,
         dims: &Dims,
@@ -438,8 +438,8 @@ impl Piece {
         Ok(())
     }
 
-    /// What this source has of the wanted cells: which of its own, in their order, and where they
-    /// go; nothing if it has none.
+    /// The wanted cells that this source has: its own cells, in order, and where they go; `None` if
+    /// it has none.
     fn cells(&self, dims: &Dims, wanted: &[Segment]) -> Result<Option<(Selection, Vec<Segment>)>> {
         let source_dims = self.source.dataset.dims();
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };

@@ -1,8 +1,9 @@
-//! Closing a file: the last commit, and what makes the file no longer than it need be.
+//! Closing a file: the last commit, and moving data so that the file can be cut.
 //!
-//! What is written while committed data is in the way lies behind it. Where free space is not remembered, the
-//! space of what was deleted or overwritten would be lost when the file is closed: what came in its place is moved
-//! there, in commits of its own. These may fail: then the file stays as the commit before has left it.
+//! Data that is written while committed data is in the way is stored behind it. In a file that does
+//! not remember free space, the space of deleted and overwritten data would be lost at the close.
+//! So the data that replaced it is moved there, in commits of their own. If one fails, the file
+//! stays as the commit before left it.
 
 use super::File;
 use super::refused::unless_stored;
@@ -14,12 +15,12 @@ use std::sync::{Arc, PoisonError};
 /// From how many bytes of free space on it is worth moving data there.
 const LEAST_GAIN: u64 = 512;
 
-/// From how many bytes on moving takes time that somebody notices.
+/// The size from which moving data takes noticeable time.
 const MUCH: u64 = 4 << 20;
 
 impl File {
-    /// Commits, and closes the file if nobody else has it open. Who opens it meanwhile waits, or has
-    /// come before and shares it as it is.
+    /// Commits, and closes the file if this is its last user. A caller who opens the file meanwhile
+    /// waits, or shares the open file if he came earlier.
     pub fn close(self: Arc<Self>) -> Result<()> {
         let committed = self.commit();
         // From here on nobody can share it.
@@ -32,7 +33,8 @@ impl File {
         }
     }
 
-    /// Commits, and stores what the file remembers when nobody has it open. Nobody has, or can come to.
+    /// Commits, and stores free space if the file remembers it. The file has no other user, and
+    /// cannot get one.
     pub(super) fn finish(&self) -> Result<()> {
         let committed =
             unless_stored(self.commit_all(true).map_err(|error| self.in_this_file(error)))?;
@@ -73,7 +75,7 @@ impl File {
         })
     }
 
-    /// Gives up what changed since the last commit: nobody uses the file any more.
+    /// Discards changes since the last commit. The file has no other user.
     fn give_up(&self) -> Result<()> {
         if let Some(end) = self.medium.abandon()? {
             let root_is_new = self.superblock.version < 2 && !self.root()?.has(kind::SYMBOL_TABLE);
@@ -83,7 +85,7 @@ impl File {
         Ok(())
     }
 
-    /// Moves what makes the file longer than it need be to free space that nobody will know of any more.
+    /// Moves data to free space that would be lost, so that the file can be cut.
     fn move_all(&self) -> Result<()> {
         self.move_strings()?;
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,8 +94,8 @@ impl File {
         self.move_down()
     }
 
-    /// Notes the datasets that are new in a commit that also deletes much: they could not have the space of
-    /// what is deleted.
+    /// Notes the datasets that are new in a commit that also deletes much: the space of the deleted
+    /// objects was not free for them.
     pub(super) fn note_displaced(&self) {
         if self.deleted.swap(0, Ordering::Relaxed) < LEAST_GAIN || self.space().info().persist {
             return;
@@ -106,15 +108,14 @@ impl File {
         }
     }
 
-    /// Moves such datasets to the space of what was deleted, which nobody will know of any more, so that
-    /// the file is cut where they were.
+    /// Moves the noted datasets to the space of deleted objects, so that the file can be cut.
     fn move_displaced(&self) -> Result<()> {
         let displaced =
             std::mem::take(&mut *self.displaced.lock().unwrap_or_else(PoisonError::into_inner));
         let snapshot = {
             let _still = self.medium.hold_changes();
             for address in displaced {
-                let Some(dataset) = self.datasets().get(&address).cloned() else { continue };
+                let Some(dataset) = self.datasets().get(address).cloned() else { continue };
                 // All is committed where it is. What could not be moved stays there, but others may
                 // have been before it.
                 if !matches!(dataset.move_down(), Ok(false)) {
@@ -127,21 +128,21 @@ impl File {
         self.finish_commit(snapshot)
     }
 
-    /// Whether there is free space that nobody will know of any more, enough to move data there. What is
-    /// moved was written in this opening, and so takes no more time than writing it did, however large
-    /// the file is: the least gain is one that is worth a commit.
+    /// Whether free space would be lost, enough to move data there. Only data that this opening
+    /// wrote is moved, which takes no longer than writing it did, so a small gain is worth a
+    /// commit.
     ///
-    /// Who has overwritten most of a large file once does not pay that: little of what it had can have
-    /// been lost before, so that it becomes no more than about twice as long as what is in it. The next
-    /// one finds a longer file, of which that is no longer most, and pays.
+    /// An opening that overwrote most of a large file does not move it: the file becomes at most
+    /// about twice as long as its contents. The next opening finds a longer file, of which the same
+    /// data is no longer most, and moves it.
     fn loses_space(&self) -> bool {
         let free = self.medium.free_bytes();
         let most = free > MUCH && free > self.opened_length / 5 * 3;
         !self.space().info().persist && free >= LEAST_GAIN && !most
     }
 
-    /// Moves chunks that were written elsewhere, because what was in their places was committed, to where
-    /// others were.
+    /// Moves chunks that were rewritten elsewhere, because their committed form was in place, to
+    /// free space.
     fn move_overwritten(&self) -> Result<()> {
         if !self.loses_space() {
             return Ok(());
@@ -161,8 +162,7 @@ impl File {
         self.finish_commit(snapshot)
     }
 
-    /// The same with strings and sequences that are in the global heap: they are written once more, and with
-    /// them references.
+    /// Moves strings and sequences of the global heap: writes them once more, with new references.
     fn move_strings(&self) -> Result<()> {
         let mut moved = false;
         for dataset in self.open_datasets() {
@@ -175,8 +175,8 @@ impl File {
         if moved { unless_stored(self.commit_all(true)).map(drop) } else { Ok(()) }
     }
 
-    /// Moves what the last commit had to put behind space that it has made free, so that the file is
-    /// cut before that.
+    /// Moves metadata that the last commit placed behind the space that it freed, so that the file
+    /// can be cut.
     fn move_down(&self) -> Result<()> {
         let snapshot = {
             let _still = self.medium.hold_changes();

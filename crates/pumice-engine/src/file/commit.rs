@@ -1,4 +1,4 @@
-//! The one commit of a file: what every part of it stages, and when.
+//! The commit of a file: which structures stage their blocks, and when.
 
 use super::File;
 use super::refused::{unless_stored, worse};
@@ -19,11 +19,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 impl File {
-    /// Writes back dirty chunks, then all changed metadata in one commit. Before it, the same for each file
-    /// that links have led to and somebody has open.
+    /// Writes back dirty chunks, then all changed metadata in one commit. First commits the open
+    /// files that links of this one have led to.
     ///
-    /// Chunks that a filter refuses stay as they are, in the file and in memory, and all else is committed
-    /// before the error says so ([`Error::NotStored`]).
+    /// Chunks that a filter refuses stay as they are, in the file and in memory. All else is
+    /// committed, then the error names them ([`Error::NotStored`]).
     pub fn commit(&self) -> Result<()> {
         let others = self.commit_others();
         worse(self.commit_all(false).map_err(|error| self.in_this_file(error)), others)
@@ -38,7 +38,7 @@ impl File {
         }
     }
 
-    /// The same; the last commit of a file gives up the space that was put aside.
+    /// Commits this file alone. The `last` commit gives up space that was set aside.
     pub(super) fn commit_all(&self, last: bool) -> Result<()> {
         if !self.writable() {
             return Ok(());
@@ -63,8 +63,8 @@ impl File {
         Ok(refused)
     }
 
-    /// Before a change, and not in the middle of one: if what changed since the last commit takes
-    /// more memory than it may, writes what nobody can see yet, and commits if that is not enough.
+    /// Bounds the memory of changed metadata. Called between two changes: writes blocks in new
+    /// space, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
         if self.spill()? {
             // What cannot be stored is not the matter of this change: who flushes or closes the file learns of it.
@@ -73,8 +73,8 @@ impl File {
         Ok(())
     }
 
-    /// The same in the middle of a long change, without a commit. Says whether one is needed. No
-    /// object may be locked.
+    /// Writes staged blocks in new space, within a long change. Returns whether a commit is needed.
+    /// The caller holds no object's lock.
     pub(crate) fn spill(&self) -> Result<bool> {
         if !self.medium.is_pressed() {
             return Ok(false);
@@ -108,8 +108,8 @@ impl File {
         })
     }
 
-    /// An end that a store of `length` bytes does not reach, for a superblock that has no mark: who does not know of
-    /// the journal takes the file for truncated, and leaves it alone.
+    /// An end of file beyond a store of `length` bytes, for a superblock without a mark. A program
+    /// that does not know journals takes the file for truncated and leaves it alone.
     fn unreached_end(&self, end: u64, length: u64) -> u64 {
         let behind = length.saturating_add(1);
         if self.medium.is_family() {
@@ -122,7 +122,8 @@ impl File {
         (end & low | 0xfe << (bits - 8)).max(behind).min((u64::MAX >> (64 - bits)) - 1)
     }
 
-    /// The superblock for a file that ends at `end`, with these marks where there are such.
+    /// The encoded superblock of a file that ends at `end`, with these marks if its version has
+    /// them.
     pub(super) fn superblock_now(&self, end: u64, root_is_new: bool, marks: u8) -> Result<Vec<u8>> {
         encoded(&self.superblock_at(end, root_is_new, marks))
     }
@@ -139,8 +140,7 @@ impl File {
         superblock
     }
 
-    /// Marks the file as open in these ways, or in none; nothing may have changed since the last
-    /// commit.
+    /// Writes these marks to the superblock. Nothing may have changed since the last commit.
     pub(super) fn write_marks(&self, marks: u8) -> Result<()> {
         self.marks.store(marks, Ordering::Relaxed);
         if self.superblock.version < 3 {
@@ -151,7 +151,8 @@ impl File {
         self.medium.write_superblock(bytes)
     }
 
-    /// Stages all changed metadata and fixes what the commit writes, while nothing can change.
+    /// Stages all changed metadata and fixes the list of blocks to write, while changes are held
+    /// back.
     fn stage(&self, last: bool) -> Result<Option<Snapshot>> {
         let _still = self.medium.hold_changes();
         self.note_displaced();
@@ -166,8 +167,8 @@ impl File {
         self.fix()
     }
 
-    /// Fixes what a commit writes, when all else is staged: with what a split or multi file says of its
-    /// members.
+    /// Fixes the blocks of a commit when all else is staged, with the ends of the members of a
+    /// split or multi file.
     pub(super) fn fix(&self) -> Result<Option<Snapshot>> {
         if self.medium.has_changed() {
             self.stage_ends()?;
@@ -175,8 +176,8 @@ impl File {
         self.medium.begin_commit()
     }
 
-    /// Stages where the members of a split or multi file end. What others take from now on, nothing that is
-    /// committed refers to.
+    /// Stages the ends of the members of a split or multi file. Committed metadata refers to
+    /// nothing beyond them.
     fn stage_ends(&self) -> Result<()> {
         let Some(DriverInfo::Multi(members)) = &self.extension.driver else { return Ok(()) };
         let (ends, _) = self.medium.ends();
@@ -211,13 +212,13 @@ impl File {
         self.objects_in_memory().iter().try_for_each(|object| object.stage())
     }
 
-    /// The same before a commit. Gives about how many bytes of memory are kept for it.
+    /// Stages metadata before a commit. Returns about how many bytes of memory it keeps for it.
     fn spill_metadata(&self) -> Result<usize> {
         self.stage_datasets()?;
         let mut waiting = 0;
         for object in self.objects_in_memory() {
-            // The list's own and ours. What somebody holds is in memory anyway.
-            let held = Arc::strong_count(&object) > 2;
+            // What somebody holds is in memory anyway; one handle is ours.
+            let held = self.objects().list.is_used(object.address(), 1);
             let bytes = object.spill(held)?;
             waiting += if held { 0 } else { bytes };
         }
@@ -229,7 +230,7 @@ impl File {
     }
 
     pub(super) fn objects_in_memory(&self) -> Vec<Arc<Object>> {
-        self.objects().by_address.values().cloned().collect()
+        self.objects().list.values().cloned().collect()
     }
 
     pub(super) fn open_datasets(&self) -> Vec<Arc<DatasetState>> {

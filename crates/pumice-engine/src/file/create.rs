@@ -31,7 +31,7 @@ impl File {
         Ok(file)
     }
 
-    /// Whether a file can be made with these options: all is done of it but writing.
+    /// Fails if a file cannot be created with these options. Does everything but write.
     pub(crate) fn check_creation(cache: &Cache, options: &CreateOptions) -> Result<()> {
         let members = options.by_kind.map(|kind| kind.members().members).unwrap_or_default();
         let mut starts: Vec<u64> = members.iter().map(|member| member.start).collect();
@@ -40,7 +40,8 @@ impl File {
         Self::prepare(store, &starts, cache.clone(), options).map(drop)
     }
 
-    /// An empty HDF5 file that its first commit writes, in a store whose parts begin at `starts`.
+    /// Prepares an empty HDF5 file in a store whose parts begin at `starts`; its first commit
+    /// writes it.
     fn prepare(
         store: Arc<dyn Store>,
         starts: &[u64],
@@ -102,7 +103,7 @@ impl File {
             false => Self::create_root(&medium, &mut superblock, &spec)?,
         };
         let file = Self::new(medium, superblock, extension, space, cache, options);
-        file.objects().by_address.insert(root.address(), Arc::new(root));
+        file.objects().list.insert(root.address(), Arc::new(root));
         Ok(file)
     }
 
@@ -122,7 +123,7 @@ impl File {
         Ok(root)
     }
 
-    /// The same for a root group with a symbol table, whose nodes are of these ranks.
+    /// Creates a root group with a symbol table, with nodes of these ranks.
     fn create_old_root(
         medium: &Arc<Medium>,
         superblock: &mut Superblock,

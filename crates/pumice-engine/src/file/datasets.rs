@@ -1,25 +1,25 @@
-//! The datasets of a file that are in memory: each once, for all who have it open. Those that nobody
-//! holds stay for whoever opens them next, until there are many; then they are forgotten.
+//! The datasets of a file in memory, each once for all handles. Datasets without handles stay until
+//! there are many; then they are forgotten.
 //!
-//! Invariant: what is forgotten has nothing that the next commit must know of. It is written back while
-//! the list is free, for who is in a commit may be waiting for the list; so who has asked for it
-//! meanwhile has saved it from being forgotten. For the same reason no dataset goes while the list is
-//! held.
+//! Invariant: a dataset that is forgotten has nothing for the next commit. It is written back while
+//! the list is free, since a commit may wait for the list; a caller who asks for it meanwhile keeps
+//! it. For the same reason no dataset is dropped while the list is held.
 
+use super::listed::Listed;
 use super::{File, IDLE};
 use crate::dataset::DatasetState;
 use crate::{Error, Result};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// So many are flushed before they are forgotten: the more, the likelier somebody uses them meanwhile.
+/// Datasets that are flushed before they are forgotten. A larger number makes it likelier that one
+/// is used meanwhile.
 const TOGETHER: usize = 64;
 
-/// What is known of datasets that are not in memory any more.
+/// The state of forgetting datasets.
 #[derive(Default)]
 pub(super) struct Forgetting {
-    /// How many were left by the last one who forgot some. Who does that holds it.
+    /// How many datasets the last pass left. Held during a pass.
     kept: Mutex<usize>,
     /// How often some were forgotten; changes only while the list is held.
     times: AtomicU64,
@@ -33,13 +33,13 @@ impl Forgetting {
 }
 
 impl File {
-    /// The living state of the dataset at `address`, made by `open` if nobody has it open.
+    /// The dataset at `address`; `open` makes it if it is not in memory.
     pub fn dataset(
         &self,
         address: u64,
         open: impl Fn() -> Result<DatasetState>,
     ) -> Result<Arc<DatasetState>> {
-        if let Some(dataset) = self.datasets().get(&address) {
+        if let Some(dataset) = self.datasets().get(address) {
             return Ok(dataset.handed_out());
         }
         self.forget_idle_datasets()?;
@@ -52,7 +52,7 @@ impl File {
         }
     }
 
-    /// Takes in a dataset that was just made. Nobody can find it yet.
+    /// Adds a dataset that was just created, which nobody can find yet.
     pub fn new_dataset(&self, made: DatasetState) -> Result<Arc<DatasetState>> {
         self.forget_idle_datasets()?;
         let made = Arc::new(made);
@@ -71,7 +71,7 @@ impl File {
         times: u64,
     ) -> Result<Option<Arc<DatasetState>>> {
         let mut datasets = self.datasets();
-        if let Some(dataset) = datasets.get(&address) {
+        if let Some(dataset) = datasets.get(address) {
             return Ok(Some(dataset.handed_out()));
         }
         // Who deletes it forgets it afterwards: it must not be listed again, for another may come to be at
@@ -93,13 +93,12 @@ impl File {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(()),
         };
-        let idle: Vec<_> = {
+        let idle = {
             let datasets = self.datasets();
             if datasets.len() < IDLE.max(*kept + IDLE / 4) {
                 return Ok(());
             }
-            let idle = datasets.iter().filter(|(_, dataset)| Arc::strong_count(dataset) == 1);
-            idle.map(|(&address, dataset)| (address, dataset.clone())).collect()
+            datasets.unused()
         };
         for some in idle.chunks(TOGETHER) {
             self.forget_datasets(some)?;
@@ -111,9 +110,9 @@ impl File {
     /// Forgets datasets that were found idle and are still.
     fn forget_datasets(&self, idle: &[(u64, Arc<DatasetState>)]) -> Result<()> {
         let mut datasets = self.datasets();
-        // The list's own and ours.
-        let alone = |dataset: &Arc<DatasetState>| Arc::strong_count(dataset) == 2;
-        let idle: Vec<_> = idle.iter().filter(|(_, dataset)| alone(dataset)).collect();
+        // One handle is ours.
+        let idle: Vec<_> =
+            idle.iter().filter(|(address, _)| !datasets.is_used(*address, 1)).collect();
         idle.iter().for_each(|(_, dataset)| dataset.watch());
         drop(datasets);
         let mut flushed = Vec::with_capacity(idle.len());
@@ -127,9 +126,9 @@ impl File {
         datasets = self.datasets();
         for (address, dataset) in flushed {
             // Nobody had it since it was flushed. Sources that wait for a commit are nowhere else.
-            let unused = alone(dataset) && !dataset.was_handed_out();
+            let unused = !datasets.is_used(*address, 1) && !dataset.was_handed_out();
             if unused && !dataset.holds_sources() {
-                forgotten.extend(datasets.remove(address));
+                forgotten.extend(datasets.remove(*address));
             }
         }
         self.forgetting.note();
@@ -138,16 +137,16 @@ impl File {
         Ok(())
     }
 
-    /// Forgets an object that is deleted, when `free` has given its space back: who takes that is listed after it.
-    /// The dataset that it was is the caller's to let go of, when nothing is held that it may wait for.
+    /// Forgets a deleted object after `free` has given its space back, so that a new object there
+    /// is listed after it. The caller drops the returned dataset when it holds no locks.
     pub fn forget(&self, address: u64, free: impl FnOnce()) -> Option<Arc<DatasetState>> {
         let (mut datasets, mut objects) = (self.datasets(), self.objects());
         free();
-        objects.by_address.remove(&address);
-        datasets.remove(&address)
+        objects.list.remove(address);
+        datasets.remove(address)
     }
 
-    pub(super) fn datasets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<DatasetState>>> {
+    pub(super) fn datasets(&self) -> MutexGuard<'_, Listed<DatasetState>> {
         self.datasets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

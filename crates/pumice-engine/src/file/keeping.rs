@@ -1,15 +1,15 @@
-//! Which files keep which others open: a virtual dataset keeps the files of its sources.
+//! Files that keep other files open: a virtual dataset keeps the files of its sources.
 //!
-//! Invariant: the files that keep each other open form no circle. Each of a circle would wait for the one before it
-//! to be closed, and none ever were. What would close a circle is not kept: who needs it again opens it again.
+//! Invariant: files do not keep each other open in a circle, for then none of them would ever be
+//! closed. A file that would close a circle is not kept; it is opened again when it is needed.
 //!
-//! Lock order: the list of who keeps whom after everything else. No file is let go of while it is held.
+//! Lock order: this list comes after every other lock. No file is dropped while it is held.
 
 use super::File;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// For each file, by number, those that it keeps open, as often as it does.
+/// For each file, by number, the files that it keeps open, once for each use.
 static KEPT: LazyLock<Mutex<HashMap<u64, Vec<u64>>>> = LazyLock::new(Default::default);
 
 fn all() -> MutexGuard<'static, HashMap<u64, Vec<u64>>> {
@@ -23,7 +23,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Lets the file with the number `by` keep another, unless that keeps it already, by itself or by others.
+    /// Lets the file with the number `by` keep `file` open, unless `file` keeps it already,
+    /// directly or through others.
     pub(crate) fn new(by: u64, file: &Arc<File>) -> Option<Self> {
         let mut all = all();
         if leads_to(&all, file.number, by) {
@@ -52,7 +53,7 @@ impl Drop for Kept {
     }
 }
 
-/// Whether a file is another, or keeps it open, by itself or by others.
+/// Whether `from` is `to`, or keeps it open, directly or through others.
 fn leads_to(all: &HashMap<u64, Vec<u64>>, from: u64, to: u64) -> bool {
     let (mut seen, mut pending) = (HashSet::from([from]), vec![from]);
     while let Some(number) = pending.pop() {

@@ -1,5 +1,5 @@
-//! Looking for space that nothing in the committed file refers to, with a view of its own: no object, cache or lock of
-//! the open file has a part in it.
+//! The search for space that nothing in the committed file refers to. It has a view of its own: no
+//! object, cache or lock of the open file takes part.
 
 use super::{Cache, File};
 use crate::extension::Extension;
@@ -14,14 +14,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What chunks may take in memory meanwhile.
+/// The memory for chunks meanwhile.
 const CACHE: u64 = 4 << 20;
 
-/// So many bytes are counted for a read at least.
+/// The fewest bytes that a read counts for.
 const LEAST_READ: u64 = 256;
 
-/// Looks for unused space below `end` in the file of a store whose HDF5 part begins at `base`. Reads so many bytes at
-/// most.
+/// Searches for unused space below `end` in a store whose HDF5 part begins at `base`. Reads at most
+/// `budget` bytes.
 pub(super) fn look(
     store: &Arc<dyn Store>,
     base: u64,
@@ -38,7 +38,7 @@ pub(super) fn look(
     }
 }
 
-/// The file as it is committed, for reading.
+/// The committed file, open for reading.
 fn view(store: Arc<dyn Store>, base: u64, end: u64, superblock: &Superblock) -> Result<Arc<File>> {
     let cache = Cache::new(Config::default().resident_limit(CACHE).active_limit(2 * CACHE));
     let medium = Arc::new(Medium::new(store, base, end, superblock.sizes, false));

@@ -1,4 +1,4 @@
-//! Opening a file that is there: its superblock, an unfinished commit, what it says of itself.
+//! Opening an existing file: its superblock, an unfinished commit, its settings.
 
 use super::{Cache, File, looking, with_options};
 use crate::extension::Extension;
@@ -21,7 +21,7 @@ impl File {
         Self::open_for(store, cache, writable, &CreateOptions::default())
     }
 
-    /// Opens the HDF5 file in a store, with those options that concern files that are there.
+    /// Opens the HDF5 file in a store, with the options that apply to existing files.
     pub fn open_for(
         store: Arc<dyn Store>,
         cache: Cache,
@@ -105,7 +105,7 @@ impl File {
     }
 }
 
-/// Where a superblock stands, the bytes of its store, and what it says.
+/// The superblock's address, the length of its store, and the superblock.
 type Found = (u64, u64, Superblock);
 
 /// The store with its last commit finished, and its superblock.
@@ -168,7 +168,7 @@ fn begin_multi(
     Ok(())
 }
 
-/// Refuses to edit a file that says that somebody has it open for writing.
+/// Fails if the file is to be edited and is marked as open for writing.
 fn check_mark(superblock: &Superblock, writable: bool, options: &CreateOptions) -> Result<()> {
     let marks = OPEN_FOR_WRITING | OPEN_FOR_SWMR_WRITING;
     let marked = superblock.version >= 3 && superblock.consistency_flags & marks != 0;
@@ -182,8 +182,8 @@ fn check_mark(superblock: &Superblock, writable: bool, options: &CreateOptions) 
     ))
 }
 
-/// Refuses a file that is written while others read it, unless it is to be read as such. Before anything else: its
-/// journal is its writer's.
+/// Fails if the file is marked for SWMR and was not asked for as such. Comes before all else: the
+/// journal belongs to the writer.
 fn check_shared(superblock: &Superblock, writable: bool, options: &CreateOptions) -> Result<()> {
     let flags = if superblock.version < 3 { 0 } else { superblock.consistency_flags };
     let (open, shared) = (flags & OPEN_FOR_WRITING != 0, flags & OPEN_FOR_SWMR_WRITING != 0);
@@ -207,7 +207,7 @@ fn check_shared(superblock: &Superblock, writable: bool, options: &CreateOptions
     }
 }
 
-/// The store with its last commit finished, for good or as it is seen, if there is a journal.
+/// The store with its last commit finished, for good or as a view, if there is a journal.
 fn journal_done(store: &Arc<dyn Store>, writable: bool) -> Result<Option<Arc<dyn Store>>> {
     let io = |source| Error::Io { action: "finish the last commit".into(), source };
     let Some(journal) = Journal::find(&**store).map_err(io)? else { return Ok(None) };
@@ -233,8 +233,9 @@ pub(crate) fn find_superblock(store: &dyn Store) -> Result<Found> {
     Err(DecodeError::new("superblock", 0, "an HDF5 signature at 0, 512, 1024, ...", found).into())
 }
 
-/// A superblock as it is where it stands. A user block may have come or gone since it was written, without its
-/// knowledge: all addresses are from the superblock on, but the end of the file is from its beginning.
+/// The superblock with addresses for the place where it was found. A user block may have been added
+/// or removed since it was written: addresses count from the superblock, the end of the file from
+/// the start of the file.
 fn placed(mut superblock: Superblock, offset: u64) -> Superblock {
     let end = i128::from(superblock.end_of_file) - i128::from(superblock.base_address);
     let end = u64::try_from(end + i128::from(offset)).unwrap_or(superblock.end_of_file);

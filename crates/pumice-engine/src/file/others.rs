@@ -1,5 +1,5 @@
-//! Other files that a file has led to, by links, references or virtual datasets: a commit reaches those that
-//! can be changed, as long as somebody has them open.
+//! Other files that links, references or virtual datasets of a file have led to. A commit reaches
+//! those that are open for editing.
 
 use super::File;
 use super::refused::worse;
@@ -8,7 +8,7 @@ use crate::open_files::Place;
 use std::sync::{Arc, PoisonError, Weak};
 
 impl File {
-    /// Whether no other file has come to be where this one was opened.
+    /// Whether the path of this file still names it.
     pub(crate) fn is_at_its_path(&self) -> bool {
         self.place.get().is_none_or(Place::is_at_its_path)
     }
@@ -25,7 +25,7 @@ impl File {
         }
     }
 
-    /// The open files that it has led to, and these in turn, each once.
+    /// The open files that this one has led to, and these in turn, each once.
     fn led_to(&self) -> Vec<Arc<File>> {
         let known = |file: &File| {
             let outside = file.outside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ impl File {
         all
     }
 
-    /// Commits all of them, also if one fails: they have nothing to do with each other.
+    /// Commits all of them, also if one fails: they are independent.
     pub(super) fn commit_others(&self) -> Result<()> {
         let mut all = Ok(());
         for other in self.led_to() {

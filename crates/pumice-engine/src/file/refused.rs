@@ -1,12 +1,12 @@
 //! Changed chunks that cannot be stored, because a filter that must not be left out refuses them.
 //!
-//! They concern nobody else: a commit stores all other changes of the file, leaves these chunks as they are
-//! stored, and says so when it is done. They stay in memory as they are, so that they can be changed or erased,
-//! until the file is closed.
+//! A commit stores all other changes of the file, keeps the stored form of these chunks, and
+//! returns an error when it is done. In memory they stay as they are, to be changed or erased until
+//! the file is closed.
 //!
-//! There is one exception. Strings and sequences in the global heap that were overwritten leave it with the
-//! commit. A stored chunk that has references to them and stays would refer to nothing, or to what comes in
-//! their place: then the commit does not take place.
+//! There is one exception. Overwritten strings and sequences leave the global heap with the commit.
+//! A stored chunk with references to them would refer to nothing, or to other objects; then the
+//! commit does not take place.
 
 use super::File;
 use crate::object::Object;
@@ -17,7 +17,7 @@ use pumice_layout::Hdf5;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So many datasets are named in an error.
+/// The most datasets that an error names.
 const MOST_NAMED: usize = 8;
 
 /// Gives errors apart that say that all could be stored but some chunks.
@@ -37,7 +37,7 @@ pub(super) fn worse(one: Result<()>, other: Result<()>) -> Result<()> {
 }
 
 impl File {
-    /// Fails if the file would not be valid with these chunks as they are stored.
+    /// Fails if the stored form of these chunks would make the file invalid.
     pub(super) fn still_valid(&self, refused: Vec<Refused<Hdf5>>) -> Result<Vec<Refused<Hdf5>>> {
         if refused.is_empty() {
             return Ok(refused);
@@ -58,8 +58,8 @@ impl File {
         Ok(left)
     }
 
-    /// The error that says which chunks are not stored, if there are any. They are lost if the file is being
-    /// closed.
+    /// The error that names the chunks that were not stored, if there are any. `last`: they are
+    /// lost, because the file is being closed.
     pub(super) fn told(&self, refused: Vec<Refused<Hdf5>>, lost: bool) -> Result<()> {
         let mut refused = refused.into_iter().map(|one| (self.named(&one), one));
         let Some(((path, chunk), first)) = refused.next() else { return Ok(()) };
@@ -78,7 +78,7 @@ impl File {
         Err(Error::NotStored { what, source: Box::new(first.error) }.at(&path))
     }
 
-    /// The path of a dataset, and where the first of these chunks begins.
+    /// The path of a dataset, and the first cell of the first refused chunk.
     fn named(&self, refused: &Refused<Hdf5>) -> (String, String) {
         let datasets = self.open_datasets();
         let Some(dataset) = datasets.iter().find(|dataset| dataset.has_refused(refused)) else {
@@ -118,7 +118,7 @@ impl File {
     }
 }
 
-/// So many chunks, in words.
+/// A number of chunks, in words.
 fn number(chunks: usize) -> String {
     match chunks {
         1 => "one chunk".into(),

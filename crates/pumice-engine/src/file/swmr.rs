@@ -1,7 +1,8 @@
-//! One writer, many readers (SWMR), and reading again what others have written.
+//! One writer, many readers (SWMR), and refreshing what others have written.
 //!
-//! A writer starts it when all objects are there: from then on the superblock says so, the lock lets readers in,
-//! and commits keep to what readers can follow (`medium/swmr.rs`). It ends when the file is closed.
+//! A writer starts SWMR when all objects exist. From then on the superblock is marked, the lock
+//! lets readers in, and commits write in an order that readers can follow (`medium/swmr.rs`). SWMR
+//! ends when the file is closed.
 
 use super::File;
 use crate::dataset::DatasetState;
@@ -9,8 +10,8 @@ use crate::{Error, Result};
 use pumice_format::superblock::{OPEN_FOR_SWMR_WRITING, OPEN_FOR_WRITING};
 use pumice_medium::Swmr;
 use pumice_store::Renewal;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 impl File {
     /// Whether other programs may write the file while it is read, or read it while it is written.
@@ -56,10 +57,10 @@ impl File {
         self.medium.refuse_in_swmr(what)
     }
 
-    /// Reads again what another program may have written: the headers of all objects that somebody has open, and
-    /// what leads to elements. A file that is open for editing here is as it is.
+    /// Reads again what another program may have written: the headers of all objects with handles,
+    /// and indexes. Does nothing in a file that is open for editing.
     ///
-    /// What cannot be read stays as it was known; the first of such errors is returned when all is done.
+    /// An object that cannot be read stays as it was; the first such error is returned at the end.
     pub fn refresh(&self) -> Result<()> {
         if self.writable() {
             return Ok(());
@@ -110,17 +111,10 @@ impl File {
         if same { Ok(()) } else { Err(Error::Changed("another file was put in its place".into())) }
     }
 
-    /// Forgets what nobody holds.
+    /// Forgets objects and datasets without handles.
     fn forget_unused(&self) {
-        let mut unused = Vec::new();
         let mut datasets = self.datasets();
-        datasets.retain(|_, dataset| {
-            let used = Arc::strong_count(dataset) > 1;
-            if !used {
-                unused.push(dataset.clone());
-            }
-            used
-        });
+        let unused = datasets.remove_unused(|_| true);
         self.forgetting.note();
         drop(datasets);
         // Not while the list is held.

@@ -1,8 +1,8 @@
 //! Links of old-style groups: a version 1 B-tree of symbol table nodes, names in a local heap.
 //!
-//! Nodes that were needed are in memory by their addresses; a commit stages those that changed. The
-//! B-tree's root and the heap's header never move, since the superblock and other groups' entries
-//! may name them.
+//! Nodes that were needed stay in memory by address; a commit stages the changed ones. The B-tree's
+//! root and the heap's header never move, since the superblock and other groups' entries may name
+//! them.
 //!
 //! Invariant: child i of a B-tree node holds the names that are greater than key i and not greater
 //! than key i+1. Every key is the name of an entry, or the empty string in front of all others, so
@@ -37,7 +37,7 @@ pub(crate) struct OldGroup {
     internal_k: u16,
 }
 
-/// Something from the file, and whether it differs from there.
+/// A block of the file in memory, and whether it was changed.
 struct Changed<T> {
     value: T,
     dirty: bool,
@@ -181,7 +181,7 @@ impl OldGroup {
         Ok(Err(low))
     }
 
-    /// A B-tree node, whose level must be the given one: it falls on the way down.
+    /// The B-tree node at an address, which must be on the given level.
     fn node(&mut self, io: &Medium, address: u64, level: Option<u8>) -> Result<&mut GroupNode> {
         if !self.nodes.contains_key(&address) {
             let context = Context::new(self.sizes).at(address);
@@ -224,19 +224,20 @@ impl OldGroup {
         Ok(SymbolTableEntry { name_offset, header_address, scratch })
     }
 
-    /// Stages what changed.
+    /// Stages changed blocks.
     pub(crate) fn commit(&mut self, io: &Medium) -> Result<()> {
         self.stage_nodes(io);
         self.names.commit(io)
     }
 
-    /// Stages what keeps its place. Gives about how many bytes of memory wait for a commit.
+    /// Stages blocks that keep their address. Returns about how many bytes of memory wait for a
+    /// commit.
     pub(crate) fn spill(&mut self, io: &Medium) -> Result<usize> {
         self.stage_nodes(io);
         self.names.spill(io)
     }
 
-    /// Moves names that a commit has put behind what it made free. Says whether there are any.
+    /// Moves names that a commit placed behind the space that it freed. Returns whether any were.
     pub(crate) fn move_down(&mut self, io: &Medium) -> Result<bool> {
         self.names.move_down(io)
     }

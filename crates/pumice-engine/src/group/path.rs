@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The most soft and external links that one path may lead through.
 const MAX_LINKS: usize = 16;
 
-/// What a path leads to.
+/// The result of resolving a path.
 pub struct Found {
     /// The file that it is in, if an external link led there.
     pub file: Option<Arc<File>>,

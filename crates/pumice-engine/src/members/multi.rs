@@ -1,11 +1,11 @@
-//! Split and multi files: one file for each of several kinds of data, each with a range of addresses and an
-//! end of its own. What the file says of its members (their names, where they begin and what is in use of
-//! them) is the driver's information, which every commit writes anew.
+//! Split and multi files: one file for each of several kinds of data, each with a range of
+//! addresses and an end of its own. The driver information (names, starts and ends of the members)
+//! is written by every commit.
 //!
 //! Invariants:
 //! - The member with the superblock begins at address 0.
-//! - What the file says is in use of a member holds all that committed metadata refers to, and the member is
-//!   at least so long.
+//! - The end of a member in the driver information lies behind all that committed metadata refers
+//!   to, and the member is at least that long.
 
 use super::{driver, member_path, wrong_driver};
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ const KINDS: [DataKind; 6] = [
 ];
 
 impl ByKind {
-    /// The members, as libhdf5 makes them, with nothing in use.
+    /// The members as libhdf5 makes them, empty.
     pub(crate) fn members(self) -> Multi {
         let named = NAMES.iter().find(|(kind, _)| *kind == self);
         let endings = named.map_or(&[][..], |(_, endings)| endings);
@@ -75,14 +75,15 @@ impl ByKind {
     }
 }
 
-/// What members the file of this name has, by those that are there.
+/// The members of a file of this name, judged by the files that exist.
 pub(super) fn find(whole: &Path) -> Option<Multi> {
     let there = |ending: &&str| member_path(whole, &format!("%s{ending}")).is_file();
     let found = NAMES.iter().find(|(_, endings)| endings.first().is_some_and(there));
     found.map_or_else(|| find_said(whole), |(kind, _)| Some(kind.members()))
 }
 
-/// The same where names end otherwise: by what a file says of itself whose name begins so.
+/// The members where names have other endings, from the driver information of a file whose name
+/// begins so.
 fn find_said(whole: &Path) -> Option<Multi> {
     // A file that is missing mostly has an extension, as sources of virtual datasets do: no folder is
     // searched for each of them.
@@ -107,7 +108,7 @@ fn find_said(whole: &Path) -> Option<Multi> {
     None
 }
 
-/// What a file says of its members. A commit that is not finished may have replaced half of that.
+/// The driver information of a file. A commit that is not finished may have replaced half of it.
 fn said(store: Arc<dyn Store>) -> Result<Option<DriverInfo>> {
     let failed = |source| Error::Io { action: "look for an unfinished commit".into(), source };
     match Journal::find(&*store).map_err(failed)? {
@@ -127,7 +128,8 @@ pub(super) fn made(whole: &Path, kind: ByKind, new: bool) -> io::Result<Multi> {
     Ok(multi)
 }
 
-/// The members that the file says that it has, found by those that are guessed, and whether it says so.
+/// The members by the driver information, found through the guessed ones, and whether the file has
+/// such information.
 pub(super) fn stored(whole: &Path, guessed: &Multi) -> Result<(Multi, bool)> {
     match said(reading(whole, guessed))? {
         Some(DriverInfo::Multi(multi)) => match multi.members.first() {
@@ -142,7 +144,7 @@ pub(super) fn stored(whole: &Path, guessed: &Multi) -> Result<(Multi, bool)> {
     }
 }
 
-/// All members for reading; those that are missing matter once something in them is asked for.
+/// Opens all members for reading. A missing one is an error only when something in it is read.
 pub(super) fn reading(whole: &Path, multi: &Multi) -> Arc<JoinedStore> {
     let part = |member: &MultiMember| {
         let path = member_path(whole, &member.name);
@@ -157,7 +159,8 @@ fn limit(multi: &Multi, member: &MultiMember) -> u64 {
     starts.filter(|&start| start > member.start).min().unwrap_or(u64::MAX)
 }
 
-/// All members for editing; the first one is open and locked. Those of a `new` file are made or emptied.
+/// Opens all members for editing, the first one locked. Those of a `new` file are created or
+/// emptied.
 pub(super) fn writing(
     first: Arc<FileStore>,
     whole: &Path,
@@ -204,7 +207,7 @@ pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<(
     Ok(())
 }
 
-/// Refuses to edit a member that is shorter than what is in use of it.
+/// Fails if a member is shorter than its used part.
 pub(crate) fn check_lengths(store: &dyn Store, multi: &Multi) -> Result<()> {
     for MultiMember { start, used, name } in &multi.members {
         let failed = |source| Error::Io { action: "find the file's size".into(), source };
@@ -218,7 +221,7 @@ pub(crate) fn check_lengths(store: &dyn Store, multi: &Multi) -> Result<()> {
     Ok(())
 }
 
-/// What the file is to say of its members when their used parts end at these addresses.
+/// The driver information for members whose used parts end at these addresses.
 pub(crate) fn with_ends(multi: &Multi, base: u64, ends: &[u64]) -> DriverInfo {
     let mut multi = multi.clone();
     let mut members: Vec<&mut MultiMember> = multi.members.iter_mut().collect();
@@ -229,7 +232,7 @@ pub(crate) fn with_ends(multi: &Multi, base: u64, ends: &[u64]) -> DriverInfo {
     DriverInfo::Multi(multi)
 }
 
-/// Refuses what libhdf5 does not have in such files.
+/// Fails for file-space settings that libhdf5 does not have in such files.
 pub(crate) fn check_space(info: &FileSpaceInfo) -> Result<()> {
     if info.strategy != FileSpaceStrategy::Paged && !info.persist {
         return Ok(());

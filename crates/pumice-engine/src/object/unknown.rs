@@ -1,8 +1,8 @@
-//! Messages of an object header that this program does not know, and what their flags ask for.
+//! Unknown messages of an object header, and the flags that say how to treat them.
 //!
-//! libhdf5's rules: such a message is passed over, unless its flags say that the object must not be opened
-//! without knowing it, or not in a file that may be changed. Some want to be marked when somebody changes the object
-//! who did not know them.
+//! libhdf5's rules: an unknown message is skipped, unless its flags forbid opening the object, or
+//! opening it in a file that may be changed. Some flags ask for a mark when a program changes the
+//! object without knowing the message.
 
 use crate::Result;
 use pumice_bytes::DecodeError;
@@ -12,8 +12,8 @@ use pumice_format::object_header::{
     MESSAGE_WAS_UNKNOWN, ObjectHeader, RawMessage,
 };
 
-/// Fails at a message that must not be passed over, and marks those that want it; changes of the object
-/// store the marks.
+/// Fails at an unknown message that must not be skipped, and marks those that ask for it. Changes
+/// of the object store the marks.
 pub(super) fn heed(header: &mut ObjectHeader, writable: bool) -> Result<()> {
     let unknown = |message: &&mut RawMessage| !kind::is_known(message.kind);
     for message in header.messages.iter_mut().filter(unknown) {

@@ -1,10 +1,11 @@
-//! Space of a file that nothing refers to: what was deleted in earlier openings and not remembered.
+//! Ranges of a file that nothing refers to: space that earlier openings freed and did not remember.
 //!
-//! All that the root group leads to is asked where it is ([`super::object`]): by links, committed datatypes,
-//! references in elements and attributes, and the global heap by all elements that may use it. What is left between
-//! is unused. A mistake here would destroy data, so that anything that is not understood is an error, and nothing is
-//! taken for unused: messages of other kinds, links of other classes, shared messages, several files, structures that
-//! overlap. Elements are read only if they can refer to something.
+//! Everything below the root group is asked for its ranges ([`super::object`]): by links, committed
+//! datatypes, references in elements and attributes, and global heap references of all elements
+//! that may have them. The gaps are unused. A mistake would destroy data, so anything unknown is an
+//! error, and no space is taken for unused: unknown messages, other classes of links, shared
+//! messages, several files, structures that overlap. Elements are read only if they can refer to
+//! something.
 
 use super::Place;
 use crate::copy::for_each_reference;
@@ -21,7 +22,7 @@ use pumice_types::{Datatype, Heaped};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Messages whose meaning for space is known.
+/// Messages whose use of space is known.
 const UNDERSTOOD: [u16; 20] = [
     kind::NIL,
     kind::DATASPACE,
@@ -45,8 +46,8 @@ const UNDERSTOOD: [u16; 20] = [
     kind::STRUCTURED_PIPELINE,
 ];
 
-/// The ranges below `end` that nothing refers to, addresses and lengths in order, in a file that is open for reading.
-/// Where that cannot be known for sure, an error.
+/// The ranges below `end` that nothing refers to, addresses and lengths in order, in a file open
+/// for reading. An error if that cannot be known for sure.
 pub fn unused(file: &Arc<File>, end: u64) -> Result<Vec<(u64, u64)>> {
     let extension = file.extension();
     if extension.driver.is_some() || !extension.shared_messages.is_empty() {
@@ -73,7 +74,7 @@ fn not_understood(what: &str) -> Error {
     Error::Unsupported(format!("the unused space of a file with {what}"))
 }
 
-/// Refuses messages of kinds that are not among these.
+/// Fails for messages of other kinds than `known`.
 fn check_kinds(object: &Object, known: &[u16]) -> Result<()> {
     match object.all_messages().iter().find(|message| !known.contains(&message.kind)) {
         None => Ok(()),
@@ -83,7 +84,7 @@ fn check_kinds(object: &Object, known: &[u16]) -> Result<()> {
     }
 }
 
-/// What lies between the places. They must not overlap.
+/// The gaps between ranges, which must not overlap.
 fn gaps(mut places: Vec<Place>, end: u64) -> Result<Vec<(u64, u64)>> {
     places.retain(|place| place.length > 0);
     places.sort_unstable();
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Follows what elements of a dataset, its fill value and its layout refer to.
+    /// Follows the references of a dataset's elements, fill value and layout.
     fn dataset(&mut self, object: &Arc<Object>) -> Result<()> {
         let dataset = DatasetState::open(self.file, object)?;
         if let Some(raw) = object.message(kind::LAYOUT)
@@ -190,7 +191,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Follows what elements of an attribute refer to.
+    /// Follows the references of an attribute's elements.
     fn elements(&mut self, datatype: &Datatype, data: Vec<u8>) -> Result<()> {
         let mut values = match datatype.has_varlen() {
             true => self.file.global_heap().load(datatype, data)?,
@@ -215,7 +216,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether an object header may be at an address: references to what was deleted stay.
+    /// Whether an object header may be at an address. References to deleted objects stay in a file.
     fn may_be_object(&self, address: u64) -> Result<bool> {
         if address == UNDEFINED || !self.file.medium().reaches(address, 16)? {
             return Ok(false);

@@ -4,8 +4,9 @@
 //! C6 length u32 | 97 | form | rank | 90+rank, D3 axis i64 ... | 90+rank, D2 axis of a chunk i32 ... | the same of a block
 //! ```
 //!
-//! Chunks follow each other as the array's elements would, blocks as those of a chunk, elements as those of a block. Chunks
-//! are padded to whole blocks, and blocks are always whole: what lies outside of the array is left out here.
+//! Chunks follow each other as the array's elements would, blocks as those of a chunk, elements as
+//! those of a block. Chunks are padded to whole blocks, and blocks are always whole; padding
+//! outside of the array is left out here.
 
 use super::chunk::{Chunk, Work};
 use super::frame::{Frame, Place};
@@ -15,7 +16,7 @@ use pumice_bytes::Reader;
 
 /// The most axes that a short list of msgpack has.
 const MOST_AXES: u8 = 15;
-/// Blocks may have so many bytes more than the array.
+/// The most padding that blocks may have, in bytes.
 const PADDING: usize = 1 << 20;
 
 /// An array; all lists are as long.

@@ -29,7 +29,7 @@ const TRUNCATE: u8 = 4;
 /// Blocks of this format and older have rows of bits only if their elements are a multiple of eight.
 const WHOLE_ROWS: u8 = 2;
 
-/// What a whole chunk may consist of.
+/// The contents of a chunk without data.
 #[derive(Clone, Copy)]
 pub(super) enum Special {
     Zeros,
@@ -37,7 +37,7 @@ pub(super) enum Special {
 }
 
 impl Special {
-    /// The kind of this number; values that nobody wrote are zeros.
+    /// The kind with this number; unknown numbers stand for zeros.
     pub(super) fn of(number: u8) -> Option<Self> {
         match number {
             1 | 4 => Some(Self::Zeros),
@@ -71,7 +71,7 @@ pub(super) struct Work {
     spare: Vec<u8>,
 }
 
-/// What is behind the header.
+/// The contents behind the header.
 enum Content<'a> {
     /// A value, again and again.
     Value(&'a [u8]),
@@ -309,7 +309,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The filters of a header without a list of them.
+/// The filters of a header without a filter list.
 fn old_filters(flags: u8) -> [(u8, u8); FILTERS] {
     let mut filters = [(0, 0); FILTERS];
     if flags & BYTES_SHUFFLED != 0 {
@@ -323,7 +323,7 @@ fn old_filters(flags: u8) -> [(u8, u8); FILTERS] {
     filters
 }
 
-/// Fails for what HDF5's chunks do not have.
+/// Fails for features that HDF5's chunks do not use.
 fn check_flags(second: u8, first: u8) -> Result<(), FilterError> {
     let unusual = [
         (second & 1 != 0, "blocks of varying length"),

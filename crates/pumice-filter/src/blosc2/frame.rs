@@ -1,4 +1,4 @@
-//! A contiguous frame: where its chunks are, and what its metalayers say.
+//! A contiguous frame: the places of its chunks, and its metalayers.
 //!
 //! ```text
 //! header:  9E | A8 "b2frame\0" | D2 header bytes i32 | CF frame bytes u64 | A4 flags: form, kind, codec, other
@@ -38,14 +38,14 @@ pub(super) struct Frame<'a> {
     body: &'a [u8],
     /// Bytes of the chunks, in front of the index.
     stored: usize,
-    /// Bytes of the content, with what pads arrays.
+    /// Bytes of the content, padding included.
     pub(super) length: u64,
     /// Bytes of a chunk's content.
     pub(super) chunk_length: usize,
     pub(super) element: usize,
 }
 
-/// Where a chunk is, or what it consists of.
+/// The place of a chunk, or its constant contents.
 pub(super) enum Place<'a> {
     At(&'a [u8]),
     Special(Special),
@@ -135,7 +135,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The chunk at an offset, whose highest byte may say what it consists of.
+/// The chunk at an offset, whose highest byte may state constant contents.
 fn place(chunks: &[u8], offset: u64) -> Result<Place<'_>, FilterError> {
     let kind = (offset >> 56) as u8;
     if kind & 0x80 != 0 {

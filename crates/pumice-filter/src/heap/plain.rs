@@ -16,8 +16,8 @@ const HEADER: usize = 16;
 /// Bytes of the checksum.
 const CHECKSUM: usize = 4;
 
-/// The bytes of the plain form of objects of these lengths, with lengths of `width` bytes; nothing for no
-/// objects.
+/// The length of the plain form of objects of these lengths, with lengths of `width` bytes; `None`
+/// for no objects.
 pub(crate) fn plain_length(lengths: &[u32], width: usize) -> u64 {
     if lengths.is_empty() {
         return 0;
@@ -27,7 +27,8 @@ pub(crate) fn plain_length(lengths: &[u32], width: usize) -> u64 {
     (HEAD + slots * (2 * width + HEADER) + CHECKSUM) as u64 + objects
 }
 
-/// Fails if a plain form of so many bytes has offsets that `width` bytes cannot hold, or collections.
+/// Fails if a plain form of this length has offsets, or collections, that `width` bytes cannot
+/// hold.
 pub(crate) fn check_fits(plain: u64, width: usize) -> Result<(), FilterError> {
     let most = u64::MAX >> (64 - 8 * width.clamp(1, 8));
     if plain <= most {
@@ -90,7 +91,8 @@ pub(super) fn objects(plain: &[u8], width: usize) -> Result<Option<HeapObjects>,
     Ok(canonical.then_some(found))
 }
 
-/// Lists the objects of a plain form that may be the canonical one: what is not looked at here shows in its image.
+/// Lists the objects of a plain form that may be canonical. Comparing it with its image finds
+/// everything that is not checked here.
 fn list_objects(plain: &[u8], width: usize, found: &mut HeapObjects) -> Option<()> {
     let (body, checksum) = plain.split_at_checked(plain.len().checked_sub(CHECKSUM)?)?;
     let mut rest = body.strip_prefix(b"HGLS\x01\0\0\0")?;

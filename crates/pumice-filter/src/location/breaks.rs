@@ -1,5 +1,5 @@
-//! Rows of columns that mostly stand in runs: where runs begin, and whether a row is like the one before. Thirty-two
-//! columns are compared at a time, where the processor can (AVX2).
+//! Rows of columns that mostly stand in runs: the beginnings of runs, and whether a row equals the
+//! one before. Thirty-two columns are compared at a time, if the processor can (AVX2).
 //!
 //! Most runs are short, so that one decision for each column is wrong once for each run: that took two thirds
 //! of the time of writing clustered rows. Listing breaks eight at a time takes 3 % less of it than one by one (7.6 instead
@@ -27,9 +27,10 @@ pub(super) fn breaks(wide: Option<Wide>, columns: &[u32; STEP + 1]) -> u32 {
     })
 }
 
-/// Where there are breaks among columns, the first of which is number `start`: `found` has a bit for each, as
-/// [`breaks`] says, and `line` begins with the column before. Puts the numbers of columns behind breaks to `places`, and
-/// how many cells lie between each and the one before to `gaps`; what follows those means nothing. How many there are.
+/// Lists breaks among columns, of which the first has number `start`: `found` has a bit for each,
+/// as [`breaks`] gives it, and `line` begins with the column before. Puts the numbers of columns
+/// behind breaks to `places`, and the cells between each and the one before to `gaps`; entries
+/// behind those have no meaning. Returns how many there are.
 #[inline(always)]
 pub(super) fn list_breaks(
     wide: Option<Wide>,
@@ -85,7 +86,7 @@ mod x86 {
         !bits(equal)
     }
 
-    /// For every choice among eight numbers, which of them come first if the others go.
+    /// For every subset of eight numbers, the order that moves its members to the front.
     static CHOSEN: [[u8; GROUP]; 256] = {
         let mut all = [[0; GROUP]; 256];
         let mut mask = 0;

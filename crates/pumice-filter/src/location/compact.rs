@@ -160,13 +160,13 @@ struct Parsed<'a> {
 
 enum Body<'a> {
     Bits(Bits<'a>),
-    /// Gaps between so many cells.
+    /// The gaps between cells, and their number.
     Cells(Numbers<'a>, usize),
-    /// Gaps between so many runs, and their lengths.
+    /// The gaps between runs, the runs' lengths, and their number.
     Runs(Numbers<'a>, Numbers<'a>, usize),
 }
 
-/// Finds the parts of a compact form without its checksum; nothing comes after them.
+/// Finds the parts of a compact form without its checksum, and checks that nothing follows.
 fn parse(content: &[u8]) -> Result<Parsed<'_>, FilterError> {
     let mut reader = Reader::new(NAME, 0, content);
     reader.skip(1).map_err(corrupt)?;
@@ -197,7 +197,7 @@ fn parse(content: &[u8]) -> Result<Parsed<'_>, FilterError> {
     Ok(Parsed { shape, body })
 }
 
-/// Reads a compact form. What the set takes in memory is paid for from `budget`.
+/// Reads a compact form. The memory of the set is taken from `budget`.
 pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet), FilterError> {
     let (content, stored) = split_checksum(input)?;
     let checksum = Lookup3::new(content);
@@ -235,7 +235,7 @@ pub(super) fn decode(input: &[u8], budget: &mut Budget) -> Result<(Dims, CellSet
     Ok((shape.dims, set))
 }
 
-/// The set of so many cells as a list; computes the checksum beside.
+/// The set of `count` cells as a list; computes the checksum meanwhile.
 fn list_of(
     shape: &Shape,
     numbers: Numbers<'_>,
@@ -255,7 +255,7 @@ fn list_of(
     Ok(set)
 }
 
-/// The set of so many runs as a list of them; computes the checksum beside.
+/// The set of `count` runs as a list; computes the checksum meanwhile.
 fn runs_of(
     shape: &Shape,
     gaps: Numbers<'_>,
@@ -297,8 +297,8 @@ impl CellVisitor for Collected {
     }
 }
 
-/// Reads a compact form and shows its cells to `visitor`; `false` if it does not want them, or if a
-/// set has to be made of them first. What is wrong may be found only after some have been shown.
+/// Reads a compact form with a visitor; `false` if the visitor declines, or if a set has to be made
+/// first. A fault may be found only after some cells were visited.
 pub(super) fn visit(
     input: &[u8],
     budget: &mut Budget,
@@ -341,7 +341,7 @@ fn show(
     }
 }
 
-/// Shows runs, all of them below `cells`, block by block; `false` if the visitor has seen enough.
+/// Visits runs, all of them below `cells`, block by block; `false` if the visitor stops.
 fn visit_runs(
     mut gaps: Numbers<'_>,
     mut lengths: Numbers<'_>,
@@ -382,7 +382,7 @@ fn check_runs(set: &CellSet) -> Result<(), FilterError> {
     Err(FilterError::corrupt(NAME, format!("at most {MOST_RUNS} runs"), set.run_count()))
 }
 
-/// What a header says of the set in the body.
+/// The header of a compact form.
 struct Shape {
     dims: Dims,
     cells: u64,
@@ -409,7 +409,7 @@ impl Shape {
         CellSet::from_bounds(self.cells, runs).map_err(outside)
     }
 
-    /// Shows the runs of a body, at most `most_runs` of them; `false` if the visitor has seen enough.
+    /// Visits the runs of a body, at most `most_runs` of them; `false` if the visitor stops.
     fn visit(
         &self,
         mut stream: impl Stream,
@@ -485,7 +485,8 @@ fn check_end(reader: &Reader<'_>) -> Result<(), FilterError> {
     Err(corrupt(reader.error("the end", found)))
 }
 
-/// Takes from the budget what a set of so many runs needs: a list, or a bitmap if that is smaller.
+/// Takes the memory of a set of `runs` runs from the budget: a list, or a bitmap if that is
+/// smaller.
 fn spend(budget: &mut Budget, cells: u64, runs: u64) -> Result<(), FilterError> {
     let bytes = if cells >> 32 == 0 { (8 * runs).min(cells / 7 + 64) } else { 16 * runs };
     budget.spend(bytes, NAME, 0).map_err(corrupt)

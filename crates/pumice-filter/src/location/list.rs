@@ -1,8 +1,8 @@
-//! Scattered cells: straight from a list of them to gaps and back, without toggles.
+//! Scattered cells: from a list of them to gaps and back, without toggles.
 //!
-//! What is written is what [`plan`](super::plan) would choose for most such sets. Sets of which it
-//! would write something else (a difference along an axis, runs, the complement, a bitmap) are left to
-//! it.
+//! The result is the one that [`plan`](super::plan) would choose for most such sets. Sets for which
+//! it would choose another form (a difference along an axis, runs, the complement, a bitmap) are
+//! left to it.
 
 use super::Aim;
 use super::compact;
@@ -13,7 +13,7 @@ use crate::scratch;
 use pumice_space::{CellSet, Division};
 use pumice_wide::{Work, run_widely};
 
-/// With so many cells in a row, rows are found by comparing cells and not by dividing them.
+/// With this many cells in a row, rows are found by comparing cells instead of dividing them.
 const SEVERAL: u64 = 4;
 
 /// Cells that are compared at a time.
@@ -113,7 +113,7 @@ fn scan_rows(list: &[u32], [rows, width]: [u64; 2], runs: u64, gaps: &mut Vec<u3
     irregular.then(|| length(&[rows, width], counts)).flatten()
 }
 
-/// One in so many samples is looked at before all are.
+/// The share of samples that is checked before all are.
 const FEW: usize = 4;
 
 /// Whether cells often have another one a stride further, so that a difference may be shorter.
@@ -234,7 +234,7 @@ impl Counter {
     }
 }
 
-/// Where the cells of each row begin in the list, and where those of the last end.
+/// The index of the first cell of each row in the list, and the end of the last row.
 fn first_of_rows(list: &[u32], rows: u64, width: u64) -> Vec<u32> {
     let mut firsts = scratch::take_numbers(rows as usize + 1);
     firsts.clear();
@@ -295,7 +295,7 @@ fn count_below(list: &[u32], start: usize, limit: u32) -> usize {
     at - start + rest.iter().take_while(|cell| **cell < limit).count()
 }
 
-/// Whether the second list is the first, moved.
+/// Whether the second list equals the first, moved by `by`.
 fn same(a: &[u32], b: &[u32], by: u64) -> bool {
     let moved = |(a, b): (&u32, &u32)| u64::from(*a) + by == u64::from(*b);
     a.len() == b.len() && a.iter().zip(b).all(moved)

@@ -26,7 +26,7 @@ pub(super) const BLOCK: usize = 256;
 /// Numbers are below two to this power.
 pub(super) const MOST_BITS: u32 = 48;
 
-/// The least number that does not fit a byte, where it stands for all of those.
+/// The least number that does not fit a byte; it marks all larger ones.
 const LARGE: u32 = 255;
 
 const CONSTANT: u8 = 0;
@@ -112,7 +112,7 @@ impl Number for u64 {
     }
 }
 
-/// Which form numbers that are not all the same shall have.
+/// The form for numbers that are not all equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The one that is likely to be shortest once a compressor has followed.
@@ -138,7 +138,7 @@ impl Wanted {
     }
 }
 
-/// What a look at all numbers of a list tells.
+/// The properties of a list of numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) count: usize,
@@ -206,7 +206,7 @@ fn bytes_pay(cells: u64, count: usize, large: usize) -> bool {
     count as u64 <= cells / 8 && large <= count / 8
 }
 
-/// Appends `values`, of which these are the facts, in the form that is wanted.
+/// Appends `values` with these properties, in the wanted form.
 pub(super) fn encode<N: Number>(values: &[N], facts: &Facts, wanted: Wanted, out: &mut Vec<u8>) {
     run_widely(Encode { values, facts, wanted, out });
 }
@@ -273,8 +273,8 @@ impl<'a> Numbers<'a> {
         Ok(Self { left: count, form })
     }
 
-    /// The cells that numbers of which none was read are the gaps between, all of them below `cells`,
-    /// which is below 2^32. Goes on with other work beside.
+    /// The cells whose gaps the unread numbers are, all of them below `cells`, which is below 2^32.
+    /// Goes on with other work meanwhile.
     pub(super) fn cells(
         self,
         cells: u64,
@@ -289,8 +289,8 @@ impl<'a> Numbers<'a> {
         Ok(list)
     }
 
-    /// As [`cells`](Self::cells), block by block, until `take` says `false`; whether it never did. Goes on
-    /// with other work beside.
+    /// [`cells`](Self::cells) block by block, until `take` returns `false`; returns whether it
+    /// never did. Goes on with other work meanwhile.
     pub(super) fn for_each_cell(
         mut self,
         cells: u64,

@@ -5,8 +5,8 @@
 //! neighbouring slices across an axis that select the same cells make one block, the slowest axis first,
 //! as in HDF5's span trees. Counting them takes one pass over the set.
 //!
-//! This knows the forms that [`serial`](pumice_space::serial) chooses from. Where it is not certain
-//! which of them it would be, it says so, and the plain form has to be made.
+//! This knows the forms that [`serial`](pumice_space::serial) chooses from. If the choice is
+//! uncertain, it says so, and the plain form has to be made.
 
 /// Bytes of a plain form around the selection: prefix, extent without its sizes, checksum.
 const FRAME: u64 = 7 + 8 + 4;
@@ -32,7 +32,7 @@ pub(super) fn plain_length(dims: &[u64], cells: u64, runs: &[[u64; 2]]) -> Optio
     length(dims, Counts { blocks, highest: counter.highest })
 }
 
-/// What the length of a list of blocks depends on.
+/// The counts on which the length of a list of blocks depends.
 pub(super) struct Counts {
     pub(super) blocks: u64,
     /// The highest coordinate.

@@ -8,7 +8,7 @@ use super::Aim;
 use super::toggles::{self, Axis};
 use crate::scratch;
 
-/// What a set is written as.
+/// The form in which a set is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One bit per cell of the chunk.
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) complement: bool,
     /// Bit `a` is set if the difference along axis `a` is written.
     pub(super) axes: u32,
-    /// What is to be written.
+    /// The toggles to write.
     pub(super) toggles: Vec<u64>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>, aim: Aim) -> Pla
 /// How many toggles are looked at before a difference is computed.
 pub(super) const SAMPLES: usize = 64;
 
-/// Whether most toggles of a sample have another one stride further: those would cancel.
+/// Whether most toggles of a sample have another one stride further, with which they would cancel.
 fn worth_trying(set: &[u64], axis: Axis, aim: Aim) -> bool {
     if set.len() < 8 {
         return !set.is_empty();

@@ -1,9 +1,9 @@
-//! Cells of a matrix that mostly have neighbours, as rows of columns: runs are found for many rows at once, before
-//! anybody knows which chunk they belong to, and a piece of a row then only copies its own.
+//! Cells of a matrix that mostly have neighbours, as rows of columns: runs are found for many rows
+//! at once, before the rows are split by chunk, and a piece of a row then only copies its own.
 //!
-//! Locations that no compressor follows, and that shall be written and read fast, are runs as they are,
-//! without a difference between rows, unless their plain form would take half the bytes or less. All others go the
-//! way of sets of cells, from runs on.
+//! Locations without a compressor behind them, which are to be written and read fast, are written
+//! as runs without a difference between rows, unless their plain form would take half the bytes or
+//! less. All others are encoded as sets of cells.
 
 use super::breaks::{STEP, breaks, list_breaks};
 use super::compact;
@@ -19,8 +19,8 @@ use std::ops::Range;
 /// Runs that are copied as a block.
 const BLOCK: usize = 16;
 
-/// Columns of rows, and those of them that do not follow a neighbour: what [`RunEncoder::row`] takes, where there is an
-/// example.
+/// Columns of rows, and those of them that do not follow a neighbour: the argument of
+/// [`RunEncoder::row`], which has an example.
 #[derive(Debug)]
 pub struct RowBreaks<'a> {
     columns: &'a [u32],
@@ -151,8 +151,8 @@ impl RunEncoder {
         })
     }
 
-    /// Takes the cells of a row, counted from the chunk's first: those of the columns in `range`, whose breaks must be
-    /// known. Rows come in order, columns ascend inside the chunk.
+    /// Adds the cells of a row, numbered from the chunk's first row: those of the columns in
+    /// `range`, whose breaks must be known. Rows come in order, columns ascend inside the chunk.
     #[inline(always)]
     pub fn row(&mut self, row: u32, breaks: &RowBreaks<'_>, range: Range<usize>) {
         let columns = breaks.columns;

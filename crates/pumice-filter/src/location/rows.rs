@@ -1,8 +1,8 @@
 //! Scattered cells of a matrix, as rows of columns: encoded while they come, many chunks at a time.
 //!
-//! The steps from column to column are made for many rows at once, before anybody knows which chunk they belong to;
-//! a piece of a row then only copies its own. What comes out is the form of [`list`](super::list). Rows tell without
-//! a further look how many blocks the plain form has.
+//! The steps from column to column are computed for many rows at once, before the rows are split by
+//! chunk; a piece of a row then only copies its own. The result has the form of
+//! [`list`](super::list). Rows also show how many blocks the plain form has.
 
 use super::numbers::{Facts, Number, Wanted, encode};
 use super::plain_length::{Counts, length};
@@ -16,21 +16,21 @@ use std::sync::Arc;
 /// Steps that are copied as a block.
 const BLOCK: usize = 32;
 
-/// Stands for a gap that is not below it.
+/// Marks a gap that is not below it.
 const LONG: u16 = u16::MAX;
 
-/// One row in so many is compared with the one before it, at so many columns.
+/// One row in this many is compared with the one before it, at this many columns.
 const SAMPLED: u32 = 32;
 const COLUMNS: usize = 4;
 
-/// Columns of rows, and how many cells lie between each and the one before it: what [`RowEncoder::row`] takes, where
-/// there is an example.
+/// Columns of rows, and the cells between each and the one before it: the argument of
+/// [`RowEncoder::row`], which has an example.
 #[derive(Debug)]
 pub struct RowSteps<'a> {
     columns: &'a [u32],
     /// Where the first step is among the columns.
     start: usize,
-    /// With a block of others behind them.
+    /// The steps, followed by a block of others.
     steps: Vec<u16>,
 }
 
@@ -102,11 +102,11 @@ pub struct RowEncoder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowCells {
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// The length of the plain form, if this is how the filter would write these cells.
+    /// The length of the plain form, if the filter would write these cells in this form.
     pub(crate) unfiltered: Option<u64>,
 }
 
-/// The same, while their checksum may be missing.
+/// Encoded cells whose checksum may be missing.
 pub(super) struct Unchecked {
     pub(super) bytes: Vec<u8>,
     pub(super) unfiltered: Option<u64>,
@@ -121,7 +121,7 @@ impl Unchecked {
         RowCells { bytes: Arc::new(self.bytes), unfiltered: self.unfiltered }
     }
 
-    /// Those of several chunks, with checksums computed side by side.
+    /// Finishes the cells of several chunks, with checksums computed side by side.
     pub(super) fn finish_all(all: impl Iterator<Item = Self>) -> Vec<RowCells> {
         let mut all: Vec<_> = all.collect();
         let mut missing: Vec<&mut Self> = all.iter_mut().filter(|one| !one.has_checksum).collect();
@@ -155,8 +155,8 @@ impl RowEncoder {
         })
     }
 
-    /// Takes the cells of a row, counted from the chunk's first: those of the columns in `range`, for which there must
-    /// be steps. Rows come in order, columns ascend inside the chunk.
+    /// Adds the cells of a row, numbered from the chunk's first row: those of the columns in
+    /// `range`, for which there must be steps. Rows come in order, columns ascend inside the chunk.
     #[inline(always)]
     pub fn row(&mut self, row: u32, steps: &RowSteps<'_>, range: Range<usize>) {
         let columns = steps.columns;
@@ -210,7 +210,7 @@ impl RowEncoder {
         self.long.extend(steps.filter(|step| *step >= LONG.into()));
     }
 
-    /// Looks whether a row is the same as the one before.
+    /// Compares a row with the one before.
     #[inline(always)]
     fn compare(&mut self, line: &[u32], other: &[u32], neighbour: bool) {
         if line != other {
@@ -221,7 +221,7 @@ impl RowEncoder {
         }
     }
 
-    /// Looks whether some cells of a row are in the next one, too.
+    /// Checks whether some cells of a row are in the next one, too.
     fn sample(&mut self, line: &[u32], above: &[u32]) {
         for column in above.iter().step_by(above.len().div_ceil(COLUMNS).max(1)) {
             self.sampled += 1;
@@ -263,7 +263,7 @@ impl RowEncoder {
         Unchecked { bytes, unfiltered, has_checksum: false }
     }
 
-    /// The length of the plain form, if these are scattered cells, best written as they are.
+    /// The length of the plain form, if these are scattered cells, best written as a list.
     fn plain_length(&self, total: u64, gaps: &Facts, from_zero: bool) -> Option<u64> {
         let (count, zeros, sum) = (gaps.count as u64, gaps.zeros as u64, gaps.sum);
         // Cells that do not ascend make a gap that is far too large.

@@ -1,9 +1,10 @@
-//! Scattered cells of a matrix, looked at once: the gaps between them, and what the length of their plain form
-//! depends on.
+//! One pass over scattered cells of a matrix: the gaps between them, and the counts for the length
+//! of their plain form.
 //!
-//! Rows of scattered cells have a few cells each, so that one decision for each row, or for each cell whether it
-//! is the first of its row, is often wrong. Thirty-two cells are divided and compared at a time; then only
-//! the first cells of rows are looked at, and what is decided there hardly ever happens.
+//! Rows of scattered cells have a few cells each, so a branch for each row, or for each cell that
+//! may be the first of its row, is often mispredicted. Thirty-two cells are divided and compared at
+//! a time; then only the first cells of rows are looked at, with branches that are hardly ever
+//! taken.
 
 use super::breaks::{STEP, differences};
 use pumice_space::Division;
@@ -24,14 +25,14 @@ pub(super) struct Rows<'a> {
     pub(super) division: Division,
 }
 
-/// What was seen.
+/// The result of the pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     /// Rows that go on where the one before ended.
     pub(super) touching: u64,
-    /// Blocks that go on in the next row: those of rows that are like the one before.
+    /// Blocks that go on in the next row, of rows that equal the one before.
     pub(super) continued: u64,
-    /// Whether two rows were seen that are not alike, so that the set is no regular hyperslab. There may be
+    /// Whether two different rows were seen, so that the set is no regular hyperslab. There may be
     /// such rows all the same.
     pub(super) irregular: bool,
 }
@@ -105,7 +106,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// The same with a row that begins at a place with `cell`, where the one before ended with `last`.
+    /// The result for a row that begins at a place with `cell`, where the one before ended with
+    /// `last`.
     #[inline(always)]
     fn begin(mut self, rows: Rows<'_>, at: usize, cell: u32, last: u32) -> Self {
         let step = cell.wrapping_sub(self.first);
@@ -126,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
     use pumice_wide::run_widely;
 
-    /// What a matrix says of itself, row by row.
+    /// The result computed row by row from a matrix.
     fn model(matrix: &[Vec<bool>]) -> Scanned {
         let mut seen = Scanned::default();
         let flat: Vec<bool> = matrix.concat();

@@ -1,7 +1,7 @@
 //! The body of a compact form as runs, in ascending order, without a list of them.
 //!
-//! Each stream is an iterator that ends early on an error; [`Stream::finish`] tells. What it yields
-//! ascends without overlap, but may lie beyond the chunk: whoever collects the runs checks that.
+//! Each stream is an iterator that ends early on an error, which [`Stream::finish`] returns. Runs
+//! ascend without overlap, but may lie beyond the chunk; the collector of the runs checks that.
 
 use super::numbers::{BLOCK, Numbers};
 use crate::FilterError;
@@ -9,7 +9,7 @@ use pumice_space::Run;
 
 /// Runs from a body that may be damaged.
 pub(super) trait Stream: Iterator<Item = Run> {
-    /// Whether the stream ended because there was no more, or because of an error.
+    /// Fails if an error ended the stream.
     fn finish(self) -> Result<(), FilterError>;
 }
 
@@ -84,7 +84,7 @@ impl Stream for Runs<'_> {
 /// Stretches of ones in a bitmap, lowest bit of the first byte first.
 pub(super) struct Bits<'a> {
     rest: &'a [u8],
-    /// What is left of the current word.
+    /// The rest of the current word.
     word: u64,
     /// The cell of the word's first bit.
     base: u64,

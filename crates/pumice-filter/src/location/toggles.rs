@@ -18,7 +18,7 @@ use pumice_space::Run;
 pub(super) struct Axis {
     /// From one slice to the next.
     pub(super) stride: u64,
-    /// From one group of slices to the next: what comes first in a group has nothing before it.
+    /// The distance between groups of slices: the first of a group has nothing before it.
     pub(super) group: u64,
 }
 
@@ -119,7 +119,7 @@ fn merge(set: &[u64], moved: &[u64], stride: u64, out: &mut Vec<u64>) {
     out.truncate(start + len);
 }
 
-/// Joins what ends and begins at the same place, `seam` being the first toggle after it.
+/// Joins a run that ends at the beginning of the next; `seam` is the first toggle after it.
 fn close_seam(out: &mut Vec<u64>, seam: usize) {
     if seam > 0 && out.get(seam - 1) == out.get(seam) {
         out.drain(seam - 1..=seam);

@@ -1,4 +1,4 @@
-//! What H5PLextern.h and H5Zdevelop.h of libhdf5 declare, as far as filters need it.
+//! The declarations of libhdf5's H5PLextern.h and H5Zdevelop.h that filters need.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -74,7 +74,7 @@ impl Buffer {
     /// The first `len` bytes.
     ///
     /// # Safety
-    /// The buffer that is there now must have as many, all of them written.
+    /// The present buffer must have `len` bytes, all of them initialised.
     pub(super) unsafe fn bytes(&self, len: usize) -> &[u8] {
         if self.start.is_null() || len == 0 {
             return &[];

@@ -109,8 +109,7 @@ pub(super) fn unshuffle_8(planes: &[u8], first: usize, elements: &mut [u8]) -> u
     groups.len() * 8
 }
 
-/// Elements whose bytes are moved together where nothing is known of their size, so that they stay
-/// in the nearest cache.
+/// Elements of other sizes whose bytes are moved together, so that they stay in the nearest cache.
 const STRIPE: usize = 1024;
 
 /// Elements of any size, from number `first` on.

@@ -24,7 +24,7 @@ const REST_OF_SEGMENT: u64 = 4;
 /// The largest number that stands for a pair of samples.
 const MOST_PAIR: u64 = 90;
 
-/// What samples and codes look like.
+/// The form of samples and codes.
 #[derive(Clone, Copy)]
 struct Shape {
     bits: u32,
@@ -150,7 +150,7 @@ fn put_reference(reference: Option<u32>, bits: u32, writer: &mut BitWriter<'_>) 
     }
 }
 
-/// Bits of a block as pairs; nothing if a pair has no number.
+/// Bits of a block as pairs; `None` if a pair has no code.
 fn pair_bits(block: &[u32]) -> Option<u64> {
     block.as_chunks::<2>().0.iter().try_fold(0, |bits, pair| {
         let small = u64::from(pair[0]) + u64::from(pair[1]) <= 12;
@@ -223,7 +223,7 @@ impl Decoder {
         Self { shape: Shape::new(bits, block, neighbour) }
     }
 
-    /// Decodes at least the first `needed` samples of a line of whole blocks; nothing if the bits
+    /// Decodes at least the first `needed` samples of a line of whole blocks; `None` if the bits
     /// are no codes.
     pub(super) fn decode(
         &mut self,

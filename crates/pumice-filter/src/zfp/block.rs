@@ -27,7 +27,7 @@ impl<'a> Bits<'a> {
         Self { bytes, loaded: 0, count: 0 }
     }
 
-    /// The next bits, at most 64; nothing if there are not as many.
+    /// The next bits, at most 64; `None` if there are fewer.
     pub(super) fn take(&mut self, bits: u32) -> Option<u64> {
         if bits > 32 {
             let low = self.take_few(32)?;
@@ -50,7 +50,7 @@ impl<'a> Bits<'a> {
         Some(taken)
     }
 
-    /// Leaves bits out; those behind the end do not matter, as the last block may be cut short.
+    /// Skips bits; bits behind the end do not matter, as the last block may be cut short.
     fn skip(&mut self, mut bits: u64) {
         while bits > 0 {
             let now = bits.min(32) as u32;
@@ -63,7 +63,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// What a mode allows a block.
+/// The limits of a mode on a block.
 pub(super) struct Limits {
     least_bits: u64,
     most_bits: u64,
@@ -72,7 +72,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Those of a mode, short or long.
+    /// The limits of a mode, short or long.
     pub(super) fn of(mode: u64) -> Option<Self> {
         let any = Self {
             least_bits: 1,
@@ -127,7 +127,7 @@ impl Block {
         &self.values[..self.order.len()]
     }
 
-    /// Decodes integers; nothing if there are too few bits.
+    /// Decodes integers; `None` if there are too few bits.
     pub(super) fn integers(&mut self, bits: &mut Bits<'_>, limits: &Limits) -> Option<()> {
         match limits.is_reversible() {
             true => self.reversible(bits, limits.least_bits, limits.most_bits),
@@ -135,7 +135,7 @@ impl Block {
         }
     }
 
-    /// Decodes floats; nothing if there are too few bits.
+    /// Decodes floats; `None` if there are too few bits.
     pub(super) fn floats(&mut self, bits: &mut Bits<'_>, limits: &Limits) -> Option<()> {
         if bits.take(1)? == 0 {
             self.values.fill(0);

@@ -1,5 +1,5 @@
-//! In which order ZFP writes the coefficients of a block: by the sum of their positions along all axes, then by the sum of
-//! the squares; what is left over is the codec's own choice, and part of the format.
+//! The order of coefficients in a ZFP block: by the sum of their positions along all axes, then by
+//! the sum of the squares; the order of equal ones is the codec's own, and part of the format.
 //!
 //! A place is `x + 4 y + 16 z + 64 w`.
 

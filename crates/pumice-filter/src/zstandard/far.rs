@@ -1,9 +1,9 @@
-//! Whether phrases come again further behind than a sample reaches: rows that are equal, labels in turn.
+//! Repetitions further back than a sample reaches: equal rows, alternating labels.
 //!
-//! Two phrases are looked for in what follows them. Each is so long that it does not come again by chance. One that comes
-//! again nearby says nothing new: samples have that, too.
+//! Two phrases are searched for in the data behind them. Each is so long that it does not repeat by
+//! chance. A phrase that repeats nearby does not count: samples show that, too.
 
-/// What a phrase takes without repetitions, in bits; its bytes are within these bounds.
+/// The bits of a phrase without repetitions; its length in bytes is within these bounds.
 const PHRASE_BITS: f64 = 48.0;
 const PHRASE_BYTES: (usize, usize) = (8, 64);
 
@@ -19,12 +19,12 @@ const PROBES: usize = 8;
 pub(super) struct Sampled<'a> {
     pub(super) plane: &'a [u8],
     pub(super) sample: usize,
-    /// What a byte takes with a code of its own, in bits.
+    /// The bits of a byte with a code of its own.
     pub(super) bits: f64,
 }
 
-/// Whether phrases of these planes come again, further behind than their samples are long. Two are looked for: in the
-/// planes that take most.
+/// Whether phrases of these planes repeat further back than their samples are long. Two phrases are
+/// searched for, in the planes that take the most bits.
 #[inline(always)]
 pub(super) fn repeats(planes: &[Sampled<'_>]) -> bool {
     let takes = |plane: &Sampled<'_>| plane.bits * plane.plane.len() as f64;
@@ -43,7 +43,7 @@ pub(super) fn repeats(planes: &[Sampled<'_>]) -> bool {
     comes_again(most, most.plane.len() / 8) || comes_again(next, next.plane.len() / 8 * 3)
 }
 
-/// Whether the phrase at `start` comes again behind, but not nearby.
+/// Whether the phrase at `start` repeats further on, but not nearby.
 #[inline(always)]
 fn comes_again(plane: Sampled<'_>, start: usize) -> bool {
     let Sampled { plane, sample, bits } = plane;

@@ -1,4 +1,4 @@
-//! Whether looking for repetitions may pay, estimated without a compressor.
+//! An estimate, without a compressor, of whether searching for repetitions may pay.
 //!
 //! Compressing a sample twice, with repetitions and without, tells more, but a sample is short, and tables of codes
 //! are made for it as for many bytes: four samples of a kilobyte took as long as 64 KB that they are taken
@@ -14,30 +14,31 @@ const TABLE_BITS: u32 = 10;
 /// Bits are counted in parts of this many to one.
 const FINE: u64 = 1 << 8;
 
-/// What a repetition takes, beside its distance, and a little more: only phrases that take as much without are
-/// looked for. Of noise, hardly any of these come twice.
+/// The bits of a repetition beside its distance, and a little more: only phrases that take as many
+/// without one are searched for. In noise, hardly any of these repeat.
 const PRICE: u64 = 12 * FINE;
 
 /// Bytes of a phrase.
 const PHRASE: (u64, u64) = (4, 16);
 
-/// Fewer bytes do not tell how often each of them is.
+/// The least number of bytes whose frequencies are meaningful.
 const LEAST_SAMPLE: usize = 256;
 
 /// Repetitions that make a sample shorter by less than one in so many are not worth a try. The try itself
 /// asks for one in 64.
 const LEAST_SHARE: u64 = 128;
 
-/// What samples promise.
+/// The estimate from samples.
 #[derive(Debug, Default)]
 pub(super) struct Promise {
-    /// What repetitions would save, and the length of all without them, in fine parts of bits.
+    /// The bits that repetitions would save, and the length of all samples without them, in
+    /// fractions of bits.
     saved: u64,
     all: u64,
 }
 
 impl Promise {
-    /// Looks at a sample; what a byte of it takes with a code of its own, in bits.
+    /// Adds a sample; returns the bits of one of its bytes with a code of its own.
     pub(super) fn add(&mut self, sample: &[u8]) -> f64 {
         if sample.len() >> POSITION_BITS != 0 {
             self.saved = u64::MAX;
@@ -64,7 +65,7 @@ fn in_bits(fine: u64, bytes: usize) -> f64 {
     fine as f64 / FINE as f64 / bytes.max(1) as f64
 }
 
-/// What bytes take with a code of their own: a bit each at least, unless all are the same.
+/// The bits of bytes with a code of their own: at least one each, unless all are equal.
 fn literal_bits(sample: &[u8]) -> u64 {
     // Of bytes that follow each other, many are the same: counted in one place, they would wait for each other.
     let mut counts = [[0u16; 256]; 2];
@@ -90,8 +91,8 @@ fn logarithm(number: u64) -> u64 {
     whole * FINE + ((number * FINE) >> whole) - FINE
 }
 
-/// What repetitions save if a byte takes `each`, about: that much for each phrase that was there before, as
-/// one repetition has many of them.
+/// About the bits that repetitions save if a byte takes `each`: that much for each phrase that
+/// occurred before, as one repetition covers many of them.
 fn saved_bits(sample: &[u8], each: u64) -> u64 {
     let (least, most) = PHRASE;
     let price = PRICE + logarithm(sample.len().max(1) as u64);

@@ -76,8 +76,8 @@ impl HeapHeader {
         rows.fold(0, u64::saturating_add)
     }
 
-    /// Writes what stands in front of the objects of a direct block that begins at `start` of the
-    /// heap's space: `block` is all of it.
+    /// Writes the prefix of a direct block that begins at `start` of the heap's space; `block` is
+    /// all of it.
     pub fn finish_direct(&self, block: &mut [u8], start: u64, sizes: Sizes) {
         let mut prefix = Vec::new();
         prefix.put_bytes(b"FHDB");

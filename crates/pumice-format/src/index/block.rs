@@ -1,5 +1,5 @@
-//! What the blocks of fixed and extensible arrays have in common: their first bytes, pages of
-//! entries, and the bitmap of pages that exist.
+//! Common parts of the blocks of fixed and extensible arrays: their first bytes, pages of entries,
+//! and the bitmap of existing pages.
 //!
 //! A page is entries followed by a checksum, without signature: only the bitmap tells whether it
 //! was ever written, so a page whose bit is clear must not be read.
@@ -22,7 +22,7 @@ pub(crate) const CHECKSUM: usize = 4;
 pub struct ArrayOwner {
     /// Where its header stands.
     pub header: u64,
-    /// What its entries are.
+    /// The kind of its entries.
     pub kind: RecordKind,
 }
 
@@ -56,7 +56,7 @@ impl ArrayOwner {
     }
 }
 
-/// What every block of an array begins with.
+/// The first bytes of every block of an array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     pub(crate) signature: &'static [u8; 4],

@@ -54,7 +54,7 @@ impl Default for ExtensibleArrayParameters {
     }
 }
 
-/// What the header counts, all of it since the array was created: blocks are never given up.
+/// The counts in the header, all of them since the array was created: blocks are never freed.
 ///
 /// ```
 /// let none = pumice_format::index::extensible_array::ExtensibleArrayStatistics::default();
@@ -96,13 +96,13 @@ pub struct ExtensibleArrayStatistics {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensibleArrayHeader {
-    /// What the entries are.
+    /// The kind of the entries.
     pub kind: RecordKind,
     /// Bytes of an entry.
     pub entry_size: u8,
     /// How the array grows.
     pub parameters: ExtensibleArrayParameters,
-    /// What it has grown to.
+    /// The present counts.
     pub statistics: ExtensibleArrayStatistics,
     /// The index block; undefined until an entry is set.
     pub index_block: u64,

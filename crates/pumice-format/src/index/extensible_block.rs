@@ -167,7 +167,7 @@ impl SuperBlock {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// What [`ExtensibleArrayGeometry::block_offset`] says; not checked on reading.
+    /// The value of [`ExtensibleArrayGeometry::block_offset`]; not checked on reading.
     pub offset: u64,
     /// The entries, encoded; empty with pages.
     pub entries: Vec<u8>,

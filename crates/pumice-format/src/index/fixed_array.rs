@@ -35,7 +35,7 @@ pub const PAGE_BITS: u8 = 10;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixedArrayHeader {
-    /// What the entries are.
+    /// The kind of the entries.
     pub kind: RecordKind,
     /// Bytes of an entry.
     pub entry_size: u8,

@@ -1,4 +1,4 @@
-//! What a chunk index stores for one chunk.
+//! The record of a chunk in a chunk index.
 //!
 //! Four kinds: *plain* (dense, no filter: an address), *filtered* (dense: address, stored size,
 //! filter mask), *structured* and *filtered structured* (sections: `docs/format`, chunk metadata
@@ -223,8 +223,8 @@ impl RecordFormat {
         self.entry_size() + 8 * rank
     }
 
-    /// The same format with the width of the stored size that `entry_size` implies: what a file
-    /// says wins over what the layout message would suggest.
+    /// The format with the width of the stored size that `entry_size` implies: the file takes
+    /// precedence over the layout message.
     pub fn with_entry_size(
         self,
         entry_size: usize,

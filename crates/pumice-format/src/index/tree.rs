@@ -12,7 +12,7 @@
 //! 0 is a leaf; a node of depth `d` points to nodes of depth `d - 1`, so no chain of pointers is
 //! longer than the depth in the header.
 //!
-//! Nothing here knows what a record is: all trees of a file have this form, whatever their type.
+//! Nothing here depends on the type of records: all trees of a file have this form.
 
 use super::block::{CHECKSUM, check_version};
 use crate::{DecodeError, Sizes};
@@ -35,7 +35,7 @@ pub struct TreeParameters {
     pub node_size: u32,
     /// How full, in percent, a node is split.
     pub split: u8,
-    /// How full, in percent, a node is merged with others.
+    /// The fill level, in percent, at which a node is merged with others.
     pub merge: u8,
 }
 
@@ -87,7 +87,7 @@ impl Default for NodePointer {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeHeader {
-    /// What the records are.
+    /// The type of the records.
     pub tree_type: u8,
     /// 0, or 1 for trees of structured chunks.
     pub version: u8,
@@ -228,7 +228,7 @@ impl TreeLevels {
         }
     }
 
-    /// What nodes of `depth` hold.
+    /// The layout of nodes of `depth`.
     pub fn level(&self, depth: usize) -> Option<&TreeLevel> {
         self.levels.get(depth)
     }

@@ -100,7 +100,8 @@ impl Attribute {
         self.encode_for(Era::New, sizes, out)
     }
 
-    /// Appends the body of a message as files of an era have it. A name that is not ASCII needs version 3.
+    /// Appends the body of a message in the version of an era. A name that is not ASCII needs
+    /// version 3.
     pub fn encode_for(&self, era: Era, sizes: Sizes, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let mut flags = 0;
         let (mut datatype, mut dataspace) = (Vec::new(), Vec::new());
@@ -187,8 +188,8 @@ fn decode_data(
     Ok(reader.take(length)?.to_vec())
 }
 
-/// Bytes of the elements: nothing if a part of the answer is elsewhere, and nothing inside if it
-/// does not fit 64 bits.
+/// The bytes of the elements: `None` if the datatype or dataspace is elsewhere, and `Some(None)` if
+/// the length does not fit 64 bits.
 fn data_length(
     datatype: &Shareable<Datatype>,
     dataspace: &Shareable<Extent>,

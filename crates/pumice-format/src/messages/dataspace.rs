@@ -10,7 +10,7 @@ const STRUCTURE: &str = "dataspace message";
 
 /// The version that is written: the only one that knows null dataspaces.
 const VERSION: u8 = 2;
-/// What releases before 1.8 read.
+/// The version that releases before 1.8 read.
 const OLD_VERSION: u8 = 1;
 
 /// Decodes the body of a message, version 1 or 2.

@@ -1,4 +1,4 @@
-//! The datatype message (0x0003): what an element is made of.
+//! The datatype message (0x0003).
 //!
 //! ```text
 //! version << 4 | class | 24 bits of class flags | size u32 | properties of the class

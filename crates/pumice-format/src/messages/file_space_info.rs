@@ -37,7 +37,7 @@ pub enum FileSpaceStrategy {
     EndOfFile,
 }
 
-/// What the message says.
+/// The file-space settings.
 ///
 /// ```
 /// use pumice_format::Context;
@@ -58,7 +58,7 @@ pub struct FileSpaceInfo {
     pub threshold: u64,
     /// Bytes of a page.
     pub page_size: u64,
-    /// Metadata sections of up to this many bytes at the end of a page are not remembered.
+    /// Metadata sections of up to this many bytes at the end of a page are not stored.
     pub page_end_threshold: u16,
     /// The end of the file before the managers were written, or undefined.
     pub end_before_managers: u64,
@@ -67,7 +67,7 @@ pub struct FileSpaceInfo {
 }
 
 impl Default for FileSpaceInfo {
-    /// What libhdf5 assumes where there is no message.
+    /// libhdf5's defaults for a file without the message.
     fn default() -> Self {
         Self {
             strategy: FileSpaceStrategy::default(),

@@ -12,7 +12,7 @@ const STRUCTURE: &str = "fill value message";
 const UNDEFINED_VALUE: u8 = 0x10;
 const HAVE_VALUE: u8 = 0x20;
 
-/// What undefined elements read as, and when space is allocated and filled.
+/// The value of undefined elements, and when space is allocated and filled.
 ///
 /// ```
 /// use pumice_format::Context;
@@ -38,7 +38,7 @@ pub struct FillValue {
 /// The fill value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// There is none: what was never written may read as anything.
+    /// None: unwritten elements have no defined value.
     Undefined,
     /// All bytes are 0.
     Default,
@@ -71,7 +71,7 @@ pub enum FillTime {
 }
 
 impl Default for FillValue {
-    /// What libhdf5 gives a chunked dataset whose creator said nothing.
+    /// libhdf5's defaults for a chunked dataset.
     fn default() -> Self {
         Self {
             allocation: AllocationTime::Incremental,
@@ -120,7 +120,7 @@ impl FillValue {
         }
     }
 
-    /// Appends the body of a message 0x0004, which only has a value; whether there is one.
+    /// Appends the body of a message 0x0004, which has only a value; returns whether there is one.
     pub fn encode_old(&self, out: &mut Vec<u8>) -> Result<bool, FormatError> {
         match &self.value {
             Fill::Value(value) => encode_value(value, out).map(|()| true),

@@ -1,4 +1,4 @@
-//! The group info message (0x000A): what a new-style group expects of its links.
+//! The group info message (0x000A): limits and estimates for the links of a new-style group.
 
 use crate::{Context, DecodeError};
 use pumice_bytes::Writer;

@@ -71,7 +71,7 @@ pub enum Layout {
         chunk: Vec<u64>,
         /// Bytes of an element.
         element_size: u64,
-        /// What finds the chunks.
+        /// The index of the chunks.
         index: ChunkIndexInfo,
         /// Address of the index, or of the chunk itself for [`ChunkIndexInfo::Single`] and of the
         /// first one for [`ChunkIndexInfo::Implicit`]; undefined if nothing is allocated.
@@ -92,7 +92,7 @@ pub enum Layout {
         sections: u8,
         /// Numbers of the sections that end in a checksum.
         metadata_sections: Vec<u8>,
-        /// What finds the chunks.
+        /// The index of the chunks.
         index: ChunkIndexInfo,
         /// Address of the index, or of the chunk itself for [`ChunkIndexInfo::Single`]; undefined
         /// if nothing is allocated.

@@ -41,11 +41,11 @@ pub struct Link {
     pub charset: CharacterSet,
     /// Its place in the order of creation, if the group tracks it.
     pub creation_order: Option<u64>,
-    /// What it points at.
+    /// The target.
     pub target: LinkTarget,
 }
 
-/// What a link points at.
+/// The target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkTarget {
     /// An object of this file.
@@ -69,7 +69,7 @@ pub enum LinkTarget {
     UserDefined {
         /// The class, 65 to 255.
         class: u8,
-        /// What it stores.
+        /// The stored bytes.
         data: Vec<u8>,
     },
 }

@@ -22,7 +22,7 @@ const STRUCTURE: &str = "filter pipeline message";
 const MAX_FILTERS: u8 = 32;
 /// Filters below this number are HDF5's own, and their names are not stored.
 const FIRST_NAMED: u16 = 256;
-/// The first version with what was asked of filters in words.
+/// The first version with text configurations of filters.
 const CONFIGS: u8 = 3;
 
 /// The name of a filter that is HDF5's own.
@@ -45,7 +45,7 @@ pub struct FilterDescription {
     pub flags: u16,
     /// The filter's name, for filters that are not HDF5's own.
     pub name: Option<String>,
-    /// What was asked of the filter in words, from which its parameters follow; version 3 has it.
+    /// The filter's text configuration, from which its parameters follow; version 3 has it.
     pub config: Option<String>,
     /// The filter's parameters ("client data").
     pub parameters: Vec<u32>,
@@ -211,12 +211,12 @@ impl Pipeline {
         self.filters.iter().try_for_each(|filter| filter.encode_old(out))
     }
 
-    /// Whether a filter has what was asked of it in words.
+    /// Whether a filter has a text configuration.
     pub fn has_config(&self) -> bool {
         self.filters.iter().any(|filter| filter.config.is_some())
     }
 
-    /// Appends the body of a message in version 3, which keeps what was asked of filters in words.
+    /// Appends the body of a message in version 3, with the text configurations of filters.
     ///
     /// ```
     /// use pumice_format::Context;

@@ -1,7 +1,7 @@
-//! Blocks that small ranges of one purpose are cut from, so that metadata lies beside metadata and
-//! raw data beside raw data: libhdf5's aggregators, with the same sizes and the same places.
+//! Blocks from which small ranges of one purpose are cut, so that metadata lies beside metadata and
+//! raw data beside raw data: libhdf5's aggregators, with the same sizes and places.
 //!
-//! Invariant: what is left of a block is neither free nor taken, and lies below the end of the file.
+//! Invariant: the rest of a block is neither free nor taken, and lies below the end of the file.
 
 /// The block that ranges of one purpose come from now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,12 +12,12 @@ struct Block {
     address: u64,
     /// Its bytes.
     left: u64,
-    /// Bytes that were put aside in one piece, with those that are taken.
+    /// Bytes that were set aside in one piece, used ones included.
     total: u64,
 }
 
 impl Block {
-    /// Whether the file ends with it; it may be used up.
+    /// Whether the file ends with this block, even if it is used up.
     fn ends_at(&self, end: u64) -> bool {
         self.total > 0 && self.address + self.left == end
     }
@@ -29,7 +29,7 @@ impl Block {
         address
     }
 
-    /// Takes out what is left.
+    /// Removes and returns the rest.
     fn empty(&mut self) -> Option<(u64, u64)> {
         let rest = (self.left > 0).then_some((self.address, self.left));
         (self.address, self.left, self.total) = (0, 0, 0);
@@ -37,13 +37,12 @@ impl Block {
     }
 }
 
-/// What becomes of a request.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// It is met.
     Taken(u64),
-    /// The caller takes this many bytes of new space at the end and tells of them with
-    /// [`Blocks::add`].
+    /// The caller takes this many bytes of new space at the end and passes them to [`Blocks::add`].
     Needs(u64),
     /// The caller takes new space for it at the end; no block is concerned.
     Apart,
@@ -54,13 +53,13 @@ pub(super) enum Cut {
 pub(super) struct Blocks([Block; 2]);
 
 impl Blocks {
-    /// Blocks of so many bytes, for metadata and for raw data.
+    /// Blocks of these sizes, for metadata and for raw data.
     pub(super) fn new(metadata: u64, raw: u64) -> Self {
         Self([metadata, raw].map(|step| Block { step, ..Block::default() }))
     }
 
-    /// Begins the block of metadata with what is taken already of its first bytes. Returns where
-    /// the file ends now.
+    /// Begins the block of metadata, of which `taken` bytes are used. Returns the new end of the
+    /// file.
     pub(super) fn begin(&mut self, taken: u64) -> u64 {
         let block = &mut self.0[0];
         if block.step <= taken {
@@ -88,7 +87,7 @@ impl Blocks {
         Some(Cut::Taken(block.cut(length)))
     }
 
-    /// Puts a new block into the place of a set's old one, and returns what was left of that.
+    /// Puts a new block into the place of a set's old one, and returns the rest of that.
     pub(super) fn add(&mut self, set: usize, address: u64) -> Option<(u64, u64)> {
         let block = &mut self.0[set];
         let rest = block.empty();
@@ -96,22 +95,22 @@ impl Blocks {
         rest
     }
 
-    /// Gives up the other set's block if it is the last of the file and has served for more than
-    /// its usual size: what is left of it is at the end.
+    /// Gives up the other set's block if it ends the file and has provided more than its usual
+    /// size. Returns its rest.
     pub(super) fn give_way(&mut self, set: usize, end: u64) -> Option<(u64, u64)> {
         let block = &mut self.0[1 - set];
         let served = block.total - block.left >= block.step;
         if block.left > 0 && block.ends_at(end) && served { block.empty() } else { None }
     }
 
-    /// Gives up both, with what is left of them.
+    /// Gives up both blocks, and returns the rest of each.
     pub(super) fn release(&mut self) -> impl Iterator<Item = (usize, (u64, u64))> {
         let rests = self.0.each_mut().map(Block::empty);
         *self = Self::default();
         rests.into_iter().enumerate().filter_map(|(set, rest)| Some((set, rest?)))
     }
 
-    /// Whether a range has bytes that are left in a block.
+    /// Whether a range has bytes of the rest of a block.
     pub(super) fn overlaps(&self, address: u64, end: u64) -> bool {
         let left = |block: &Block| block.address < end && address < block.address + block.left;
         self.0.iter().any(|block| block.left > 0 && left(block))

@@ -1,35 +1,36 @@
-//! Space that was given back and is not free yet, for those who can use it: what committed metadata may still
-//! refer to stays as it is until a commit, which puts what is new there in the same step in which nothing refers
-//! to the old any more. So who takes such space hands what it writes to the commit, as a block that replaces
-//! another, and that goes through the journal.
+//! Early allocation of space that was given back and is not free yet. Committed metadata may still
+//! refer to the old bytes, so they stay until a commit. That commit writes the new bytes and drops
+//! all references to the old ones in one step. So a caller who takes such space hands its bytes to
+//! the commit, as a block that replaces another and goes through the journal.
 //!
-//! A file in which something is deleted and made again before a commit so stays as long as it is.
+//! A file in which something is deleted and created again before a commit thus keeps its length.
 
 use super::{Allocator, PAGES, Purpose, Rules};
 use std::collections::BTreeSet;
 
-/// So many ranges are taken early at most, and remembered as they were given back: others are found by size alone.
+/// The most ranges that are taken early and remembered as they were given back; others are found by
+/// size alone.
 const MOST_RANGES: usize = 1 << 16;
 
-/// So many ranges of a length are tried.
+/// How many ranges of a length are tried.
 const MOST_TRIED: usize = 16;
 
 /// Ranges that were taken so since the last commit began.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     pub(super) taken: BTreeSet<u64>,
-    /// Ranges as they were given back since then, by set, length and address; some of these bytes may have been
-    /// taken.
+    /// Ranges as they were given back since the last commit, by set, length and address. Some of
+    /// their bytes may have been taken.
     given_back: BTreeSet<(usize, u64, u64)>,
-    /// Their bytes, and how many these may be.
+    /// Bytes taken early, and their limit.
     bytes: u64,
     most: u64,
-    /// Whether there were too many for metadata at any time.
+    /// Whether metadata was ever refused because of the limit.
     refused: bool,
 }
 
 impl Early {
-    /// Takes note that a range is given back, if it is one of these.
+    /// Notes that a range is given back, if it was taken early.
     pub(super) fn remove(&mut self, address: u64, length: u64) {
         if self.taken.remove(&address) {
             self.bytes = self.bytes.saturating_sub(length);
@@ -43,7 +44,7 @@ impl Early {
         }
     }
 
-    /// A commit writes what is in them.
+    /// Forgets all ranges: a commit writes them.
     pub(super) fn clear(&mut self) {
         self.taken.clear();
         self.given_back.clear();
@@ -57,7 +58,7 @@ impl Early {
 }
 
 impl Allocator {
-    /// Lets as many bytes be taken early: whoever takes them keeps them in memory.
+    /// Limits the bytes taken early, which their callers keep in memory.
     pub fn take_early_at_most(&mut self, bytes: u64) {
         self.early.most = bytes;
     }
@@ -80,12 +81,13 @@ impl Allocator {
         self.allocate(length, purpose)
     }
 
-    /// Whether metadata did not get such a range because there were too many: it may lie behind free space.
+    /// Whether metadata did not get such a range because of the limit, so that it may lie behind
+    /// free space.
     pub fn has_refused_early(&self) -> bool {
         self.early.refused
     }
 
-    /// Whether the range at `address` was taken since the last commit began, wherever it was.
+    /// Whether the range at `address` was taken since the last commit began, early or not.
     pub fn is_new(&self, address: u64) -> bool {
         self.is_fresh(address) || self.early.taken.contains(&address)
     }
@@ -99,7 +101,8 @@ impl Allocator {
         }
     }
 
-    /// Whether there is a place for a range in free space; not at the end, where the file would be cut.
+    /// Whether free space has room for a range. Space at the end does not count, as the file would
+    /// be cut there.
     fn has_free(&self, length: u64, set: usize) -> bool {
         let fits = |set: usize| self.free[set].fits_before(length, self.end);
         match self.rules {
@@ -108,8 +111,9 @@ impl Allocator {
         }
     }
 
-    /// A range of the same length as one that was given back, in its place: so one that takes the place of
-    /// another leaves others theirs. Else the smallest range that has the bytes.
+    /// Takes a range of the same length as one that was given back, in its place, so that each
+    /// replacement leaves the others their places. Otherwise takes the smallest range that is long
+    /// enough.
     fn take_waiting(&mut self, length: u64, set: usize) -> Option<u64> {
         let same = self.early.given_back.range((set, length, 0)..(set, length + 1, 0));
         // Of some, bytes may be taken just now.

@@ -1,10 +1,11 @@
 //! Free ranges that do not touch each other, found by place and by size.
 //!
-//! Of very many, the smallest are forgotten: that space is not used again in this opening, which harms nobody.
+//! Of very many ranges the smallest are forgotten. Their space is not used again in this opening;
+//! no harm is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many ranges are remembered, in about 64 bytes each.
+/// The most ranges that are remembered, in about 64 bytes each.
 const MOST: usize = 1 << 17;
 
 /// Disjoint ranges; neighbours are merged, unless a page boundary between them keeps them apart.
@@ -30,18 +31,18 @@ impl FreeSet {
         self.by_address.iter().map(|(&address, &length)| (address, length))
     }
 
-    /// Whether some range has a byte of this one.
+    /// Whether any free range shares a byte with this one.
     pub(super) fn overlaps(&self, address: u64, end: u64) -> bool {
         let before = self.by_address.range(..end).next_back();
         before.is_some_and(|(&start, &length)| start + length > address)
     }
 
-    /// Length and address of the smallest range that has so many bytes.
+    /// Length and address of the smallest range of at least this length.
     pub(super) fn smallest(&self, length: u64) -> Option<(u64, u64)> {
         self.by_length.range((length, 0)..).next().copied()
     }
 
-    /// Whether a range has so many bytes that does not reach to `end`.
+    /// Whether a range of at least this length ends before `end`.
     pub(super) fn fits_before(&self, length: u64, end: u64) -> bool {
         self.by_length.range((length, 0)..).any(|(found, address)| address + found != end)
     }

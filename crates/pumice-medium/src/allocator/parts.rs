@@ -1,8 +1,7 @@
-//! The space of a file that may consist of several, each with an end of its own and for data of its own
-//! kinds: an [`Allocator`] for each of these parts.
+//! The space of a file of several parts, each with an end and kinds of data of its own: an
+//! [`Allocator`] for each part.
 //!
-//! Where data is taken from is its kind's business; where it is given back, and whether it is new, its
-//! address tells.
+//! The kind of data chooses the part for an allocation; the address chooses it for everything else.
 
 use super::{Alignment, Allocator, FreeRange, Purpose, Rules};
 use pumice_format::driver_info::DataKind;
@@ -55,7 +54,7 @@ pub struct Extent {
 pub struct Parts {
     /// In order of addresses.
     parts: Vec<Part>,
-    /// Which of them has data of each kind.
+    /// The part for each kind of data.
     kinds: [usize; 6],
 }
 
@@ -66,7 +65,7 @@ impl Parts {
         Self { parts: vec![part], kinds: [0; 6] }
     }
 
-    /// These parts, in order of addresses, and which of them has data of each kind.
+    /// Parts in order of addresses, and the part for each kind of data.
     pub fn several(parts: &[PartSpace], kinds: [usize; 6]) -> Self {
         let part = |part: &PartSpace| Part {
             start: part.start,
@@ -162,7 +161,7 @@ impl Parts {
         self.parts.iter().map(Part::extent).collect()
     }
 
-    /// Whether all end where addresses can name it. One that does not must not be committed.
+    /// Whether addresses can name the ends of all parts. A commit must not go beyond that.
     pub fn fit(&self) -> bool {
         self.parts.iter().all(|part| part.allocator.end() <= part.limit)
     }
@@ -182,7 +181,7 @@ impl Parts {
         self.sum(Allocator::free_bytes)
     }
 
-    /// Whether most of the part that has an address is free.
+    /// Whether most of the part that contains an address is free.
     pub fn is_mostly_free(&self, address: u64) -> bool {
         let part = &self.parts[self.place(address)];
         part.allocator.free_bytes() > (part.allocator.end() - part.start) / 2
@@ -308,7 +307,7 @@ impl Parts {
     }
 }
 
-/// What data of a kind is, where there is one part for all.
+/// The purpose of a kind of data, in a file of one part.
 fn purpose(kind: DataKind) -> Purpose {
     match kind {
         DataKind::Raw | DataKind::GlobalHeap => Purpose::Raw,

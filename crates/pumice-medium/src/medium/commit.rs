@@ -1,20 +1,23 @@
 //! The one commit: all staged blocks become the file's, or none.
 //!
-//! 1. Blocks in new space are written; nothing that is committed refers to them.
-//! 2. Blocks that replace others, and the superblock, are written to a journal behind the end of the
-//!    file. A commit that fails before this is done has changed nothing.
-//! 3. They are written to their places, the superblock first with the mark of an open file, or, where
-//!    its version has none, with an end that the file does not reach; then last as it shall be. A commit that
-//!    fails or ends here is finished by the next use of the file, or by whoever opens it next.
-//! 4. The journal is cut off, and what became free is given back.
+//! 1. Blocks in new space are written; nothing committed refers to them.
+//! 2. Blocks that replace others, and the superblock, are written to a journal behind the end of
+//!    the file. A commit that fails before this is complete has changed nothing.
+//! 3. The blocks are written to their places. Before them the superblock gets the mark of an open
+//!    file or, if its version has no mark, an end that the file does not reach; after them it is
+//!    written in its final form. The next use or opening of the file finishes a commit that fails
+//!    or ends here.
+//! 4. The journal is cut off, and space that became free is released.
 //!
-//! A file of several parts (metadata and raw data) has its journal behind the end of the first one, which has
-//! the superblock. It says where each part ends in a block that is replaced like others; so what
-//! became free at an end is cut off by the commit after the one that freed it.
+//! A file of several parts (metadata and raw data) has its journal behind the end of the first one,
+//! which has the superblock. The ends of its parts are in a block that is replaced like others, so
+//! an end that became free is cut off by the commit after the one that freed it.
 //!
-//! With one writer and many readers, readers look at blocks while they are replaced: `medium/swmr.rs` says what
-//! else holds then. The superblock is the new one from the start of step 3: all that a
-//! header names is inside the file at any moment.
+//! With one writer and many readers, readers look at blocks while they are replaced;
+//! `medium/swmr.rs` has the rules for that. The superblock is the new one from the start of step 3,
+//! so everything that a header names is inside the file at any moment.
+//!
+//! After a failed sync nothing is committed or finished: the next opening does that.
 //!
 //! Invariant: from a complete journal to its end, no other metadata is written and no space beyond
 //! it is handed out.
@@ -31,18 +34,18 @@ use pumice_store::{ReadOp, WriteOp};
 use std::collections::HashSet;
 use std::sync::{Arc, TryLockError};
 
-/// What a commit writes: fixed at one moment.
+/// The contents of a commit, fixed at one moment.
 pub struct Snapshot {
     images: Blocks,
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
-    /// Blocks that wait elsewhere in the file; all of them replace others.
+    /// Blocks that wait elsewhere in the file; each of them replaces another.
     parked: Vec<(u64, Place)>,
     /// Where the parts of the file end.
     ends: Vec<u64>,
 }
 
-/// A commit whose journal is written.
+/// A commit with a complete journal.
 pub(super) struct Pending {
     images: Blocks,
     replaced: Vec<u64>,
@@ -59,9 +62,10 @@ impl Pending {
 }
 
 impl Medium {
-    /// Fixes what the commit writes; `None` if there is nothing to write.
+    /// Fixes the contents of the commit; `None` if there is nothing to write.
     pub fn begin_commit(&self) -> Result<Option<Snapshot>> {
         self.require_writable()?;
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         if let Some((address, length)) = state.allocator.damage() {
@@ -99,8 +103,8 @@ impl Medium {
         Ok(Some(Snapshot { images, new, parked, ends: state.allocator.ends() }))
     }
 
-    /// Whether no byte of a range was given back, so that it is free or will be with a commit; `None` if that is
-    /// not known without waiting, as for a commit that is under way.
+    /// Whether no byte of a range is free, or will be with a commit. `None` if a commit is under
+    /// way, for which this does not wait.
     pub fn is_kept(&self, address: u64, length: u64) -> Option<bool> {
         let state = match self.state.try_lock() {
             Ok(state) => state,
@@ -110,8 +114,9 @@ impl Medium {
         Some(!state.allocator.overlaps(address, address.saturating_add(length)))
     }
 
-    /// Writes all staged blocks and the superblock that `superblock` makes for the end of the file, and, while
-    /// blocks are being replaced, for the bytes that the store has meanwhile; then gives back what became free.
+    /// Writes all staged blocks and the superblock, then frees ranges that were given back.
+    /// `superblock` encodes it for the end of the file and, while blocks are being replaced, for
+    /// the length of the store.
     pub fn commit(
         &self,
         snapshot: Snapshot,
@@ -158,8 +163,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Cuts parts that are longer than what is used of them and than the commit says that they are. Where
-    /// less is used than that, only the next commit can say so: no single small write could.
+    /// Cuts parts that are longer than both their used space and the end that the commit states. A
+    /// lower end can only be stated by the next commit, because no single small write could do it.
     fn cut_parts(&self, state: &State, ends: &[u64]) -> Result<()> {
         for (part, &committed) in state.allocator.extents().iter().zip(ends) {
             let wanted = self.absolute(part.end.max(committed))?;
@@ -212,8 +217,11 @@ impl Medium {
         Ok(journal.end())
     }
 
-    /// Replaces the blocks of a commit whose journal is written, if there is one.
+    /// Finishes the commit whose journal is complete, if there is one.
     pub(super) fn finish_pending(&self, state: &mut State) -> Result<()> {
+        if state.pending.is_some() {
+            self.require_synced()?;
+        }
         let Some(pending) = state.pending.take() else { return Ok(()) };
         let done = self.apply(state, &pending);
         if done.is_err() {
@@ -267,9 +275,11 @@ impl Medium {
         Ok(())
     }
 
-    /// Forgets what changed since the last commit, when nothing follows; a commit whose journal is complete is
-    /// finished first. Gives the end of the file if the superblock is to be written, as it may be half written.
+    /// Discards changes since the last commit, when the file is given up; finishes a commit with a
+    /// complete journal first. Returns the end of the file if the superblock may be half written
+    /// and must be written again.
     pub fn abandon(&self) -> Result<Option<u64>> {
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         state.images.all().into_keys().for_each(|address| state.drop_image(address));
@@ -287,8 +297,9 @@ impl Medium {
         Ok(state.superblock.is_none().then_some(end))
     }
 
-    /// Writes the superblock outside of a commit: nothing else has changed.
+    /// Writes the superblock outside of a commit, when nothing else has changed.
     pub fn write_superblock(&self, bytes: Vec<u8>) -> Result<()> {
+        self.require_synced()?;
         let mut state = self.state();
         self.finish_pending(&mut state)?;
         self.check_unchanged(&state)?;
@@ -303,7 +314,7 @@ impl Medium {
         Ok(())
     }
 
-    /// What the superblock says now.
+    /// The superblock that the file has now.
     pub fn superblock(&self) -> Result<Superblock> {
         let bytes = self.read_up_to(0, superblock::MAX_LENGTH)?;
         Ok(Superblock::decode(&bytes, self.base())?)
@@ -346,10 +357,18 @@ impl Medium {
 
     fn wait_for_device(&self) -> Result<()> {
         match self.durability {
-            Durability::Power => {
-                self.store.sync().map_err(|source| self.failed("wait for the device", source))
-            }
+            Durability::Power => self.store.sync().map_err(|source| {
+                let _ = self.unsynced.set(source.to_string());
+                self.failed("wait for the device", source)
+            }),
             _ => Ok(()),
         }
+    }
+
+    /// Fails once a sync has failed. Systems may drop pages that they could not write and call the
+    /// next sync a success: a commit that relies on it would state that something is on the device
+    /// which nobody can read again.
+    fn require_synced(&self) -> Result<()> {
+        self.unsynced.get().map_or(Ok(()), |cause| Err(Error::NotSynced(cause.clone())))
     }
 }

@@ -1,32 +1,34 @@
-//! Space that nothing refers to, in a file that does not remember what is free: it is looked for when the file would
-//! grow, before the first commit of an opening.
+//! The search for space that nothing refers to, in a file that does not store its free space. It
+//! runs when the file would grow, before the first commit of an opening.
 //!
-//! Until then, what is committed is as it was when the file was opened, and all that was taken since lies behind its
-//! end or in space that what is committed refers to. So what a look at the committed file finds is nobody's. Looking
-//! takes no lock of this medium, and who takes space meanwhile gets it at the end.
+//! Until then the committed file is as it was when it was opened, and all ranges taken since lie
+//! behind its end or in space that it refers to. So unused space of the committed file belongs to
+//! nobody. The search takes no lock of this medium; a caller who allocates meanwhile gets space at
+//! the end.
 
 use super::Medium;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// So many bytes are read for a look, and as many as twice those by which the file grows.
+/// Bytes that a search may read, beside twice the bytes by which the file grows.
 const ALLOWED: u64 = 1 << 20;
 const MOST_ALLOWED: u64 = 64 << 20;
 
-/// A look that would have read too much is tried again when the file grows by so many times as much.
+/// A search that would have read too much is tried again when the file grows by this many times as
+/// much.
 const AGAIN: u64 = 16;
 
-/// What a look has found.
+/// The result of a search.
 pub enum Found {
-    /// Addresses and lengths of what nothing refers to.
+    /// Addresses and lengths of unused ranges.
     Unused(Vec<(u64, u64)>),
     /// More would have to be read than is allowed.
     TooMuch,
-    /// Nothing that is known for sure.
+    /// Nothing is known for sure.
     Nothing,
 }
 
-/// A look at the committed file, for which so many bytes may be read.
+/// A search of the committed file with a limit of bytes to read.
 pub(super) type Look = Arc<dyn Fn(u64) -> Found + Send + Sync>;
 
 /// How unused space is looked for.
@@ -39,7 +41,7 @@ pub(super) struct Looking {
 }
 
 impl Medium {
-    /// Has `look` find unused space when the file would grow. Nothing may have been taken yet.
+    /// Sets the search to run when the file would grow. Nothing may have been allocated yet.
     pub fn look_with(&self, look: Look) {
         let mut state = self.state();
         let end = state.allocator.end();
@@ -47,7 +49,7 @@ impl Medium {
         self.looks.store(true, Ordering::Relaxed);
     }
 
-    /// Looks no more: what is committed is about to change.
+    /// Ends searching: the committed file is about to change.
     pub(super) fn stop_looking(&self, state: &mut super::State) {
         state.looking = None;
         self.looks.store(false, Ordering::Relaxed);

@@ -1,21 +1,23 @@
-//! Elements that wait for a commit: those that refer to what only the commit brings (the global heap,
-//! new objects), and that would overwrite committed ones in place. A program that ends before the commit
-//! must leave the old ones, which refer to what there is. The same is true of elements in space that was taken
-//! early: what is committed still refers to it (`allocator/early.rs`).
+//! Elements that wait for a commit. They refer to something that only the commit brings (the global
+//! heap, new objects) and would overwrite committed ones in place. A program that ends before the
+//! commit must leave the old elements, which refer to existing objects. Elements in space that was
+//! taken early wait as well: committed metadata still refers to the old bytes
+//! (`allocator/early.rs`).
 //!
-//! They are images like those of metadata, journalled and put in their places with all others. Unlike
-//! those, they are read in pieces of any size: [`Medium::fetch`] lays them over what the file has.
+//! They are staged images like those of metadata, journalled and written to their places with all
+//! others. But they are read in pieces of any size: [`Medium::fetch`] lays them over the bytes of
+//! the file.
 //!
 //! Reads find them among [`Images`] of their own.
 //!
 //! Invariants:
-//! - Held images do not overlap one another: each begins where the elements of a chunk, or of a contiguous
-//!   dataset, begin, as long as these have their place, and goes when the place is given back.
-//! - Whoever reads bytes keeps writes of them away, as the cache does for every chunk. So a read that asks
-//!   for images first, and reads the file then, sees what was written last: an image that a commit puts in
-//!   its place meanwhile is the same there.
-//! - Elements are held, or written to space that is still new, as a change ([`Medium::change`]): what they
-//!   refer to came before, and is in the commit that they are in.
+//! - Held images do not overlap. Each begins where the elements of a chunk or of a contiguous
+//!   dataset begin, and is dropped when their space is given back.
+//! - A reader keeps writers of the same bytes away, as the cache does for every chunk. So a read
+//!   that asks for images first and then reads the file sees the last write: an image that a commit
+//!   writes to its place meanwhile has the same bytes there.
+//! - Elements are held, or written to new space, as a change ([`Medium::change`]): the objects that
+//!   they refer to came before, and are in the same commit.
 
 use super::images::{Image, Images};
 use super::{Medium, State};
@@ -33,12 +35,12 @@ pub const MOST_HELD: u64 = 64 << 20;
 /// The most images of elements that are held: each takes memory beside its bytes.
 const MOST_IMAGES: usize = 1 << 17;
 
-/// Which images are elements, as whoever changes that knows it.
+/// Which images are elements, for callers who have the lock.
 pub(super) struct Held {
     list: Arc<Images>,
-    /// Those of all elements of a dataset.
+    /// Images of all elements of a dataset.
     whole: BTreeSet<u64>,
-    /// Bytes of the others.
+    /// Bytes of the other images.
     bytes: u64,
     /// The most that may be held.
     most: u64,
@@ -51,7 +53,7 @@ impl Default for Held {
 }
 
 impl Held {
-    /// For those who do not have the lock.
+    /// The list for callers without the lock.
     pub(super) fn list(&self) -> Arc<Images> {
         self.list.clone()
     }
@@ -63,7 +65,7 @@ impl Held {
         self.bytes = (self.bytes + new).saturating_sub(old);
     }
 
-    /// Lets elements that are all of a dataset not count among those of chunks.
+    /// Lets an image of a whole dataset not count among those of chunks.
     fn count_apart(&mut self, address: u64, length: u64) {
         if self.whole.insert(address) {
             self.bytes = self.bytes.saturating_sub(length);
@@ -77,7 +79,7 @@ impl Held {
         }
     }
 
-    /// Whether so many more bytes at `address` are too many, or one more image is.
+    /// Whether one more image, or so many more bytes at `address`, would exceed the limit.
     fn is_full(&self, address: u64, length: u64) -> bool {
         let full = self.list.count() >= MOST_IMAGES;
         (full || self.bytes.saturating_add(length) > self.most) && !self.list.contains(address)
@@ -96,7 +98,7 @@ impl Piece {
         self.start + self.bytes.len() as u64
     }
 
-    /// Puts what a read has asked for in its buffer; its offset is that of the store.
+    /// Copies the bytes of a read into its buffer; its offset is the store's.
     fn copy_to(&self, ReadOp { offset, buffer }: &mut ReadOp<'_>) {
         let (from, upto) = (self.start.max(*offset), self.end().min(*offset + buffer.len() as u64));
         if from < upto {
@@ -107,8 +109,8 @@ impl Piece {
     }
 }
 
-/// Puts what reads have asked for in their buffers; their offsets are those of the store. Pieces ascend and do
-/// not overlap.
+/// Copies the bytes of reads into their buffers; offsets are the store's. Pieces ascend and do not
+/// overlap.
 pub(super) fn lay_over(pieces: &[Piece], ops: &mut [ReadOp<'_>]) {
     if pieces.is_empty() {
         return;
@@ -122,12 +124,12 @@ pub(super) fn lay_over(pieces: &[Piece], ops: &mut [ReadOp<'_>]) {
 }
 
 impl Medium {
-    /// Writes elements that refer to something: to their places if nothing committed is there, else with
-    /// the next commit. Not to be called during a [change](Self::change).
+    /// Writes elements that refer to something: in place if nothing committed is there, otherwise
+    /// with the next commit. Not to be called during a [change](Self::change).
     ///
-    /// Who asks [`cannot_hold`](Self::cannot_hold) for each of many before any is written here is told that
-    /// all can be: then more are held than may be. Only where places are `fixed`, so that there is no
-    /// choice, what is too much goes to its place at once.
+    /// A caller who asks [`cannot_hold`](Self::cannot_hold) for each of many elements before any is
+    /// written may exceed the limit. Only where addresses are `fixed`, so that there is no choice,
+    /// elements beyond the limit are written in place at once.
     pub fn put_or_hold(&self, ops: &mut [WriteOp<'_>], fixed: bool) -> Result<()> {
         self.require_writable()?;
         let _change = self.change();
@@ -153,9 +155,9 @@ impl Medium {
         if at_once.is_empty() { Ok(()) } else { self.put_stored(&mut at_once) }
     }
 
-    /// Before some of the elements of a dataset are changed that lie in one piece, all of these: from now on they
-    /// wait for a commit that has not begun, and what is [put](Self::put) there is among them. During a
-    /// [change](Self::change), and while nobody else writes there.
+    /// Holds all elements of a contiguous dataset, before some of them are changed: they wait for
+    /// the next commit, and what is [put](Self::put) there changes them. To be called during a
+    /// [change](Self::change) and while nobody else writes there.
     pub fn hold_all(&self, address: u64, length: u64) -> Result<()> {
         if self.state().keep_holding(address, length) {
             return Ok(());
@@ -169,18 +171,18 @@ impl Medium {
         Ok(())
     }
 
-    /// Whether elements that replace those at `address` would have to be held, but are too many for that.
+    /// Whether elements that replace those at `address` would have to be held and exceed the limit.
     pub fn cannot_hold(&self, address: u64, length: u64) -> bool {
         let state = self.state();
         state.held.is_full(address, length) && !state.allocator.is_fresh(address)
     }
 
-    /// Lets no more than so many bytes be held.
+    /// Limits the bytes that are held.
     pub fn hold_at_most(&self, bytes: u64) {
         self.state().held.most = bytes;
     }
 
-    /// Writes what images are held for into these. Gives all the rest; `None` if that is all.
+    /// Writes bytes into held images. Returns all others; `None` if none was held.
     pub(super) fn put_into_held<'b>(&self, ops: &[WriteOp<'b>]) -> Option<Vec<WriteOp<'b>>> {
         let has = |op: &WriteOp<'_>| !self.held.within(op.offset, op.bytes.len() as u64).is_empty();
         // A commit keeps the lock while it writes: only who has to waits for it.
@@ -191,7 +193,7 @@ impl Medium {
         Some(ops.iter().flat_map(|op| state.write_held(op.offset, op.bytes)).collect())
     }
 
-    /// Answers a read of bytes that one image has all of: the file need not be asked. Says whether it has.
+    /// Answers a read from one image that has all its bytes. Returns whether there is one.
     pub(super) fn read_held(&self, ops: &mut [ReadOp<'_>]) -> bool {
         let ([op], false) = (ops, self.held.is_empty()) else { return false };
         let found = self.held.within(op.offset, op.buffer.len() as u64);
@@ -228,7 +230,7 @@ impl State {
         self.held.replace(address, Some(image));
     }
 
-    /// Refuses elements that share bytes with others that are held: only a damaged file has such.
+    /// Fails for elements that share bytes with held ones: only a damaged file has such.
     fn check_apart(&self, address: u64, length: u64) -> Result<()> {
         let held = self.held.list.within(address, length);
         match held.iter().find(|(start, _)| *start != address) {
@@ -241,7 +243,8 @@ impl State {
         }
     }
 
-    /// Whether an image is held that begins at `address` and is so long. It stays, whatever commit is under way.
+    /// Whether an image of this address and length is held. It then stays, whatever commit is under
+    /// way.
     fn keep_holding(&mut self, address: u64, length: u64) -> bool {
         let holds = self.held.list.get(address).is_some_and(|image| image.len() as u64 >= length);
         if holds {
@@ -251,7 +254,7 @@ impl State {
         holds
     }
 
-    /// Writes bytes into the images that are held for them, and gives those for which there are none.
+    /// Writes bytes into held images, and returns those for which there are none.
     fn write_held<'b>(&mut self, address: u64, bytes: &'b [u8]) -> Vec<WriteOp<'b>> {
         let piece =
             |from: u64, upto: u64| &bytes[(from - address) as usize..(upto - address) as usize];
@@ -330,7 +333,7 @@ mod tests {
     struct Slow {
         inner: Arc<MemoryStore>,
         medium: std::sync::Weak<Medium>,
-        /// What was read, `None` where that had to wait for the write.
+        /// The bytes that were read, `None` where the read had to wait for the write.
         read: std::sync::Mutex<Vec<Option<Vec<u8>>>>,
     }
 

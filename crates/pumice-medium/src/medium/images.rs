@@ -1,11 +1,11 @@
-//! Blocks that the next commit writes, by address, for those who read without the lock of all else: a commit
-//! keeps that while it writes.
+//! Blocks that the next commit writes, by address, for readers who do not take the medium's lock,
+//! which a commit holds while it writes.
 //!
 //! Invariants:
-//! - They change only under that lock. Nobody does input or output, or waits for another lock, while it has one of
-//!   these; who needs two asks for [`Images`] of all blocks first.
-//! - A block leaves them when it is in its place, and is replaced in one step: who looks for it here first, and
-//!   reads the file then, finds the one or the other.
+//! - They change only under the medium's lock. Nobody does I/O or waits for another lock while
+//!   holding one of these; a caller who needs two locks [`Images`] of all blocks first.
+//! - A block leaves after it is written to its place, and is replaced in one step. A reader who
+//!   looks here first and then reads the file finds one or the other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// A block as it will be.
 pub(super) type Image = Arc<Vec<u8>>;
 
-/// Such blocks at one moment.
+/// All blocks at one moment.
 pub(super) type Blocks = BTreeMap<u64, Image>;
 
 /// Blocks that wait for a commit.
@@ -54,7 +54,7 @@ impl Images {
         !self.is_empty() && self.read().contains_key(&address)
     }
 
-    /// Where those begin that begin in a range.
+    /// The addresses of blocks that begin in a range.
     pub(super) fn starts(&self, address: u64, length: u64) -> Vec<u64> {
         if self.is_empty() {
             return Vec::new();
@@ -82,7 +82,7 @@ impl Images {
         old
     }
 
-    /// Changes one that is among `others`, too, in one step.
+    /// Changes a block that is also among `others`, in one step.
     pub(super) fn change(&self, others: &Self, address: u64, change: impl FnOnce(&mut Vec<u8>)) {
         let (mut blocks, mut others) = (self.write(), others.write());
         let Some(image) = blocks.get_mut(&address) else { return };
@@ -93,7 +93,8 @@ impl Images {
         others.insert(address, image.clone());
     }
 
-    /// Those that have a byte of a range, the last one first, with where they begin. They do not overlap.
+    /// The blocks that share a byte with a range, last first, with their addresses. They do not
+    /// overlap.
     pub(super) fn within(&self, address: u64, length: u64) -> Vec<(u64, Image)> {
         let blocks = self.read();
         let before = blocks.range(..address.saturating_add(length)).rev();
@@ -101,7 +102,7 @@ impl Images {
         overlapping.map(|(&at, image)| (at, image.clone())).collect()
     }
 
-    /// Whether one of them has all of a range.
+    /// Whether one block has all of a range.
     pub(super) fn has_all(&self, address: u64, length: u64) -> bool {
         let blocks = self.read();
         let first = blocks.range(..=address).next_back();

@@ -1,12 +1,14 @@
 //! Blocks of chunk indexes that wait for a commit, but not in memory: an index of millions of chunks that one call
 //! changes would not fit there. They are written to new space, from where the commit takes them.
 //!
-//! Only blocks of chunk indexes are parked. Whoever reads one has the lock of its index, or asks under that lock
-//! whether what it has read may have been replaced ([`ChunkIndex::trims`](crate::index::ChunkIndex::trims)).
+//! Only blocks of chunk indexes are parked. Whoever reads one has the lock of its index, or asks
+//! under that lock whether the block may have been replaced (`ChunkIndex::trims` of
+//! `pumice-structures`).
 //!
 //! Invariants:
-//! - An image in memory is newer than what is parked of the same block.
-//! - A place that a commit under way takes a block from is not written to, nor handed out, before that commit is done.
+//! - An image in memory is newer than a parked form of the same block.
+//! - The place from which a commit under way takes a block is neither written to nor handed out
+//!   before the commit is done.
 
 use super::images::Image;
 use super::{Medium, State};
@@ -18,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// So many bytes of parked blocks are in memory at a time.
+/// Bytes of parked blocks that are in memory at a time.
 pub(super) const TOGETHER: usize = 4 << 20;
 
 /// Where a block waits.
@@ -26,26 +28,26 @@ pub(super) const TOGETHER: usize = 4 << 20;
 pub(super) struct Place {
     pub(super) at: u64,
     pub(super) length: usize,
-    /// Whether a commit has it.
+    /// Whether a commit takes it.
     fixed: bool,
 }
 
-/// Blocks by address, for those who read without the lock of all else.
+/// Parked blocks by address, for readers who do not take the medium's lock.
 #[derive(Default)]
 pub(super) struct Parked {
     places: RwLock<BTreeMap<u64, Place>>,
     count: AtomicUsize,
 }
 
-/// Which blocks may be parked, and what was parked for nothing.
+/// Which blocks may be parked, and which places are unused.
 #[derive(Default)]
 pub(super) struct Parking {
     pub(super) list: Arc<Parked>,
     /// Images that are blocks of chunk indexes.
     pub(super) allowed: BTreeSet<u64>,
-    /// Bytes of those that are parked.
+    /// Bytes of the images that may be parked.
     pub(super) bytes: usize,
-    /// Places that nobody needs from the next commit on.
+    /// Places that the next commit frees.
     left: Vec<Place>,
 }
 
@@ -115,8 +117,8 @@ impl Parking {
         (self.allowed, self.bytes, self.left) = Default::default();
     }
 
-    /// All blocks, for a commit that takes those which `newer` does not say to be in memory. With it come places that
-    /// it makes free.
+    /// All parked blocks, for a commit, except for those that `newer` says are in memory. Also
+    /// returns the places that the commit frees.
     pub(super) fn fix(&mut self, newer: impl Fn(u64) -> bool) -> (Vec<(u64, Place)>, Vec<Place>) {
         let mut freed = std::mem::take(&mut self.left);
         let mut taken = Vec::new();
@@ -135,7 +137,7 @@ impl Parking {
 }
 
 impl Medium {
-    /// Writes blocks of chunk indexes that replace others to new space, and forgets them.
+    /// Writes blocks of chunk indexes that replace others to new space, and drops them from memory.
     pub(super) fn park(&self, state: &mut State) {
         let all = state.images.all();
         let mut parked = Vec::new();
@@ -204,7 +206,7 @@ impl Parking {
         }
     }
 
-    /// Takes note that a place was taken for nothing, unless it was there before.
+    /// Notes that a place is not needed any more.
     fn give_up(&mut self, address: u64, place: Place) {
         if self.list.get(address).is_none_or(|known| known.at != place.at) {
             self.left.push(place);

@@ -1,9 +1,9 @@
-//! What happens when much metadata was changed since the last commit.
+//! The memory limit of changed metadata.
 //!
-//! Blocks in new space are written to their places and forgotten: nothing that is committed refers
-//! to them, so that nobody sees them before the commit that does. Blocks that replace others have to
-//! wait for a commit, those of chunk indexes elsewhere in the file (`parked.rs`); [`File::relieve`](crate::file::File::relieve) makes one, between two changes,
-//! when they alone are too many.
+//! Above the limit, blocks in new space are written to their places and dropped from memory:
+//! nothing committed refers to them, so nobody sees them before their commit. Blocks that replace
+//! others wait for a commit; those of chunk indexes wait elsewhere in the file (`parked.rs`). If
+//! the others alone are too many, `File::relieve` of the engine makes a commit between two changes.
 
 use super::{Medium, State};
 use pumice_store::WriteOp;
@@ -13,16 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// metadata has at most.
 pub const METADATA_LIMIT: usize = 32 << 20;
 
-/// The blocks of a chunk index have as much memory whatever the limit is.
+/// The memory for the blocks of a chunk index, whatever the limit is.
 const LEAST_OF_INDEX: usize = 16 << 10;
 
-/// How many bytes of them may be in space that only a commit can write to, so that they cannot be written before.
+/// The most bytes of changed metadata in space taken early, which cannot be written before the
+/// commit.
 pub(super) fn early(limit: usize) -> u64 {
     limit as u64 / 4
 }
 
 impl Medium {
-    /// The same, whose changed metadata takes at most about `limit` bytes of memory.
+    /// The medium with changed metadata limited to about `limit` bytes of memory.
     pub fn with_metadata_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self.press_at = AtomicUsize::new(limit);
@@ -36,12 +37,12 @@ impl Medium {
         (self.limit / 4).max(LEAST_OF_INDEX)
     }
 
-    /// Takes note that up to `bytes` of metadata changed that is not staged yet.
+    /// Notes that up to `bytes` of metadata changed and are not staged yet.
     pub fn note_change(&self, bytes: usize) {
         self.unstaged.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether changed metadata takes more memory than it may: it is to be staged.
+    /// Whether changed metadata exceeds its memory, so that it is to be staged.
     pub fn is_pressed(&self) -> bool {
         self.writable && self.waiting_bytes() > self.press_at.load(Ordering::Relaxed)
     }
@@ -52,15 +53,15 @@ impl Medium {
         self.press_at.store(self.limit, Ordering::Relaxed);
     }
 
-    /// Bytes of memory that changes take which wait for a commit, staged or not.
+    /// Bytes of memory of changes that wait for a commit, staged or not.
     pub fn waiting_bytes(&self) -> usize {
         let state = self.state();
         let known = state.staged + state.parking.bytes + state.allocator.footprint();
         known.saturating_add(self.unstaged.load(Ordering::Relaxed))
     }
 
-    /// When everything is staged but `waiting` bytes, which wait for a commit: writes what is in new
-    /// space. Says whether so much is left that only a commit helps.
+    /// Writes staged blocks in new space; all but `waiting` bytes are staged. Returns whether only
+    /// a commit can free more memory.
     pub fn relieve(&self, waiting: usize) -> bool {
         self.unstaged.store(waiting, Ordering::Relaxed);
         let mut state = self.state();
@@ -71,8 +72,8 @@ impl Medium {
         left > self.limit / 2
     }
 
-    /// Writes staged blocks that are in new space, and forgets them. Those that cannot be written
-    /// stay; a commit will say why.
+    /// Writes staged blocks in new space and drops them. Blocks that cannot be written stay; the
+    /// commit will report the error.
     pub(super) fn spill(&self, state: &mut State) {
         // From a complete journal to its end, nothing else is written.
         if state.pending.is_none() {

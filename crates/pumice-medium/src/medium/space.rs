@@ -1,5 +1,4 @@
-//! Space of a file, as its allocator knows it: settings, questions, and ranges of raw data for those who know what
-//! they write there and when.
+//! The allocator of a medium: settings, questions, and ranges of raw data.
 
 use super::{Medium, pressure};
 use crate::Result;
@@ -8,8 +7,8 @@ use crate::metadata::DataKind;
 use pumice_bytes::DecodeError;
 
 impl Medium {
-    /// Says that the file has several parts, and which of them has data of each kind. Nothing may have
-    /// been taken yet.
+    /// Divides the file into parts, with a part for each kind of data. Nothing may have been
+    /// allocated yet.
     pub fn divide(&self, parts: &[PartSpace], kinds: [usize; 6]) {
         let mut state = self.state();
         state.allocator = Parts::several(parts, kinds);
@@ -17,7 +16,7 @@ impl Medium {
         state.committed_ends = state.allocator.ends();
     }
 
-    /// Where the parts of the file end, and whether they did after the last commit.
+    /// The ends of the parts, and whether the last commit left them so.
     pub fn ends(&self) -> (Vec<u64>, bool) {
         let state = self.state();
         let ends = state.allocator.ends();
@@ -39,17 +38,17 @@ impl Medium {
         self.state().allocator.align(alignment, self.base);
     }
 
-    /// Takes small ranges from blocks of so many bytes from now on, for metadata and for raw data.
+    /// Cuts small ranges from blocks of these sizes from now on, for metadata and for raw data.
     pub fn put_aside(&self, metadata: u64, raw: u64) {
         self.state().allocator.put_aside(metadata, raw);
     }
 
-    /// Gives up such blocks with the next commit.
+    /// Gives up these blocks with the next commit.
     pub fn release_blocks(&self) {
         self.state().allocator.release();
     }
 
-    /// Keeps ranges apart by `rules` from now on, with these ranges free.
+    /// Applies `rules` from now on, with these free ranges.
     pub fn begin_space(&self, rules: Rules, free: &[FreeRange]) -> Result<()> {
         self.state().allocator.begin(rules, free).map_err(|range| {
             DecodeError::new(
@@ -68,7 +67,7 @@ impl Medium {
         (state.allocator.free_ranges(), state.allocator.end())
     }
 
-    /// Whether most of the file is free, and metadata of `length` bytes would get a place before
+    /// Whether most of the file is free, and metadata of `length` bytes would be placed before
     /// `address`.
     pub fn is_mostly_free_before(&self, address: u64, length: u64) -> bool {
         let allocator = &self.state().allocator;
@@ -78,7 +77,7 @@ impl Medium {
                 .is_some_and(|at| at < address)
     }
 
-    /// Whether a commit would write anything, beside what is not staged yet.
+    /// Whether a commit would write anything, apart from unstaged changes.
     pub fn has_changed(&self) -> bool {
         let state = self.state();
         !state.images.is_empty() || !state.parking.is_empty() || state.allocator.has_changed()
@@ -89,13 +88,13 @@ impl Medium {
         self.state().allocator.waiting_bytes()
     }
 
-    /// Whether raw data of `length` bytes would get a place before `address`.
+    /// Whether raw data of `length` bytes would be placed before `address`.
     pub fn has_raw_hole_before(&self, address: u64, length: u64) -> bool {
         let hole = self.state().allocator.next_hole(length, Purpose::Raw, address);
         hole.is_some_and(|hole| hole < address)
     }
 
-    /// Whether ranges of raw data of these sizes would all get places in free space, the largest of them before
+    /// Whether free space has room for raw data of all these sizes, for the largest of them before
     /// `address`.
     pub fn has_raw_holes_before(&self, address: u64, sizes: &mut [u64]) -> bool {
         sizes.sort_unstable();
@@ -104,8 +103,8 @@ impl Medium {
             && self.state().allocator.has_room_for(sizes, Purpose::Raw, address)
     }
 
-    /// Says that so much raw data is about to be written where none was before. What free space does not hold goes to
-    /// the end of the file, which is to have room for all of it at once.
+    /// Announces new raw data of `length` bytes. The part that free space does not hold goes to the
+    /// end of the file, where the store can make room for all of it at once.
     pub fn expect(&self, length: u64) {
         let (end, free) = {
             let state = self.state();
@@ -131,7 +130,8 @@ impl Medium {
         self.state().allocator.is_fresh(address)
     }
 
-    /// The same, or the last commit refers to what was there, and only the next may write there.
+    /// Whether the range at `address` was taken since the last commit began, or was taken early, so
+    /// that only the next commit may write there.
     pub fn is_new(&self, address: u64) -> bool {
         self.state().allocator.is_new(address)
     }
@@ -148,7 +148,7 @@ impl Medium {
         self.take(|allocator| allocator.allocate_early(length, kind))
     }
 
-    /// Space for data of a kind that nothing refers to, not even what is committed.
+    /// Space for data of a kind that nothing refers to, committed metadata included.
     pub fn allocate_free(&self, kind: DataKind, length: u64) -> Result<u64> {
         self.look_for_room(length);
         self.take(|allocator| allocator.allocate(length, kind))

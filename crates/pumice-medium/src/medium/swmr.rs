@@ -1,12 +1,14 @@
-//! One writer, many readers (SWMR): what the space of a file must keep to while readers look at it.
+//! One writer, many readers (SWMR): the rules for writing while readers look at the file.
 //!
 //! Readers have no lock, and go through blocks one by one while the writer goes on. So the writer
 //!
-//! - gives nothing back that a commit has named: a reader may be on its way there;
-//! - writes children before parents: elements, new blocks, then blocks that it replaces, from the data blocks of
-//!   chunk indexes up to object headers. Who follows what a block says finds it written;
-//! - replaces a block only by one that says the same of what was there before, and more. Nodes of B-trees, which
-//!   lose records when they are split, go elsewhere ([`MetadataIo::place_anew`](crate::metadata::MetadataIo)).
+//! - gives no space back that a commit has named: a reader may be on its way there;
+//! - writes children before parents: elements, new blocks, then blocks that replace others, from
+//!   the data blocks of chunk indexes up to object headers. A reader who follows an address finds
+//!   its block written;
+//! - replaces a block only by one that says the same of what was there before, and more. Nodes of
+//!   B-trees, which lose records when they are split, get a new place
+//!   ([`MetadataIo::place_anew`](crate::metadata::MetadataIo)).
 //!
 //! A reader may read a block while it is being replaced. Its checksum is wrong then, and it is read again
 //! ([`Medium::steady`]).
@@ -23,20 +25,20 @@ use std::time::Duration;
 const ATTEMPTS: u32 = 28;
 const LONGEST_WAIT: Duration = Duration::from_millis(25);
 
-/// Whether a file has one writer and many readers at a time.
+/// The SWMR mode of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Swmr {
-    /// It has not.
+    /// No SWMR.
     Off,
-    /// It is read here, and may be written elsewhere.
+    /// The file is read here, and may be written by another program.
     Reading,
-    /// It is written here, and may be read elsewhere.
+    /// The file is written here, and may be read by other programs.
     Writing,
 }
 
 impl Medium {
-    /// Says whether others read what is written here, or write what is read.
+    /// Sets the SWMR mode.
     pub fn set_swmr(&self, swmr: Swmr) {
         self.swmr.store(swmr as u8, Ordering::Release);
     }
@@ -51,7 +53,7 @@ impl Medium {
         self.swmr.load(Ordering::Acquire) == Swmr::Writing as u8
     }
 
-    /// Refuses what readers could not follow.
+    /// Fails for changes that readers could not follow.
     pub fn refuse_in_swmr(&self, what: &str) -> Result<()> {
         if !self.writes_swmr() {
             return Ok(());
@@ -62,12 +64,12 @@ impl Medium {
         )))
     }
 
-    /// Whether another program may change the file, and reads fail if it has.
+    /// Whether another program may change the file, so that reads fail after a change.
     pub fn is_unlocked(&self) -> bool {
         self.store.is_unlocked()
     }
 
-    /// Looks at what another program has written: reads are of the file as it is now, again.
+    /// Takes the present state of the file, which another program may have written.
     pub fn renew(&self, step: Renewal) -> Result<()> {
         self.store.renew(step).map_err(|source| self.failed("look at the file again", source))?;
         match step {

@@ -1,4 +1,4 @@
-//! What is staged, read and kept from being cut off.
+//! Staging, reading, and the length of the file.
 
 use super::*;
 use pumice_store::MemoryStore;
@@ -90,6 +90,73 @@ fn a_commit_never_cuts_off_what_others_write_meanwhile() {
         busy.inner.read_at(offset, &mut found).unwrap();
         assert_eq!(found, [7; 64]);
     }
+}
+
+/// A store whose sync with the number `fails` fails.
+struct Unsteady {
+    inner: Arc<MemoryStore>,
+    fails: usize,
+    syncs: std::sync::atomic::AtomicUsize,
+}
+
+impl Store for Unsteady {
+    fn len(&self) -> std::io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.inner.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.inner.write_at(offset, bytes)
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        match self.syncs.fetch_add(1, Ordering::Relaxed) == self.fails {
+            true => Err(std::io::Error::other("the device is gone")),
+            false => self.inner.sync(),
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_sync_a_file_takes_no_more_commits_until_it_is_opened_again() {
+    let commit = |medium: &Medium| {
+        let Some(snapshot) = medium.begin_commit()? else { return Ok(()) };
+        medium.commit(snapshot, |end, _| Ok(vec![end as u8; 8]))
+    };
+    let mut failures = 0;
+    for fails in 0.. {
+        let bytes = Arc::new(MemoryStore::new(vec![0; 16]));
+        let store = Unsteady { inner: bytes.clone(), fails, syncs: Default::default() };
+        let store = Arc::new(store);
+        let medium = Medium::new(store.clone(), 0, 16, Sizes::default(), true)
+            .with_durability(Durability::Power);
+        let address = medium.allocate(8).unwrap();
+        medium.stage(address, vec![1; 8]);
+        let first = commit(&medium);
+        // Replaces a block: this commit has a journal.
+        medium.stage(address, vec![2; 8]);
+        let second = commit(&medium);
+        if first.is_ok() && second.is_ok() {
+            break;
+        }
+        failures += 1;
+        let syncs = store.syncs.load(Ordering::Relaxed);
+        assert_eq!(syncs, fails + 1, "the failed sync is the last that is tried");
+        let written = bytes.to_vec();
+        for refused in [commit(&medium), medium.write_superblock(vec![9; 8])] {
+            assert!(matches!(refused, Err(Error::NotSynced(_))), "{refused:?}");
+        }
+        assert!(matches!(medium.abandon(), Err(Error::NotSynced(_))));
+        assert_eq!(bytes.to_vec(), written, "nothing is written any more");
+    }
+    assert!(failures > 6, "{failures} syncs in two commits");
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! The cells of a set that a selection selects, at the cost of what there is less of.
+//! The cells of a set that a selection selects, at the cost of the smaller of the two.
 //!
-//! A selection may have as many runs as a chunk has rows, 2^32 and more, where the chunk has a few defined cells.
-//! Then these are looked at one by one, and the rows of the selection never.
+//! A selection may have as many runs as a chunk has rows, 2^32 and more, where the chunk has a few
+//! defined cells. Then the cells are tested one by one, and the rows of the selection are never
+//! listed.
 
 use super::CellSet;
 use super::builder::Builder;
@@ -9,14 +10,14 @@ use crate::selection::axis::Axis;
 use crate::selection::{Axes, Kind};
 use crate::{Selection, SpaceError};
 
-/// So many runs of a selection are few, whatever the set.
+/// A selection of at most this many runs is small, whatever the set.
 const FEW: u64 = 1024;
 
 impl CellSet {
     /// The cells of the set that `selection` selects in a chunk of shape `dims`, which has as many cells.
     ///
-    /// Cost: the runs of the set or those of the selection, whichever are fewer, and what is found (for points:
-    /// n log n of these).
+    /// Cost: the runs of the set or those of the selection, whichever are fewer, and the result
+    /// (for points: n log n of these).
     ///
     /// ```
     /// use pumice_space::{CellSet, Selection};
@@ -43,7 +44,7 @@ impl CellSet {
         self.looked_at(selection, dims)
     }
 
-    /// The same, at the cost of the runs of the set.
+    /// Selects by testing the runs of the set.
     fn looked_at(&self, selection: &Selection, dims: &[u64]) -> Result<CellSet, SpaceError> {
         match &selection.0 {
             Kind::Product(axes) => Ok(self.among_axes(axes, dims)),
@@ -51,8 +52,8 @@ impl CellSet {
         }
     }
 
-    /// Whether a selection has so many runs in a chunk of shape `dims` that it is less work to go through the
-    /// cells of the set. Never true for points, which are there one by one anyway.
+    /// Whether a selection has so many runs in a chunk of shape `dims` that testing the cells of
+    /// the set is less work. Never true for points, which are listed anyway.
     pub fn is_less_than(&self, selection: &Selection, dims: &[u64]) -> bool {
         // About the number of cells or runs, whatever the form, as often as it pays.
         let limit = FEW.max(self.heap_bytes() as u64);

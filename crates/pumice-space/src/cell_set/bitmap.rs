@@ -120,7 +120,7 @@ impl Bitmap {
         (bit < end).then_some(bit)
     }
 
-    /// Replaces a list by the cells whose bits are set.
+    /// Replaces the contents of a list by the cells whose bits are set.
     #[inline(always)]
     pub(super) fn put_cells(&self, list: &mut Vec<u32>) {
         let count = self.len() as usize;
@@ -137,8 +137,8 @@ impl Bitmap {
         list.truncate(count);
     }
 
-    /// Puts the `count` cells between `from` and `end` into a list, from `place` on. The list may become longer than
-    /// that, and what comes behind these cells means nothing.
+    /// Puts the `count` cells between `from` and `end` into a list, from `place` on. The list may
+    /// get longer; entries behind these cells have no meaning.
     #[inline(always)]
     pub(super) fn list_between(
         &self,

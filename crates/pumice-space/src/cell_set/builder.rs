@@ -7,7 +7,7 @@ use super::{CellSet, Form};
 use crate::Run;
 use std::ops::Range;
 
-/// Takes runs whose beginnings ascend; they may touch or overlap.
+/// Collects runs whose first cells ascend; they may touch or overlap.
 ///
 /// Begins with a list of runs and turns to a bitmap as soon as the list would be larger.
 pub(super) struct Builder {
@@ -76,8 +76,8 @@ impl Builder {
         Self { cells, len: 0, open: (0, 0), store, most_runs, most_cells }
     }
 
-    /// The set of runs, each as its first cell and the cell after its last; `None` if they are not known to ascend
-    /// apart from each other inside the chunk, or are not to be a list.
+    /// The set of runs, each given as its first cell and the cell after its last. `None` if they do
+    /// not ascend apart from each other inside the chunk, or need another form than a list.
     pub(super) fn known(cells: u64, bounds: &[[u64; 2]]) -> Option<CellSet> {
         if !is_small(cells) || bounds.len() > most_runs(cells) {
             return None;

@@ -1,4 +1,4 @@
-//! A set of cells as a list of them: the form of cells that are scattered.
+//! A set of cells as a list: the form for scattered cells.
 //!
 //! Invariant: cells ascend without repetition. The index of a cell is the position of its value.
 //! Only chunks of up to 2^32 - 1 cells are kept this way.
@@ -100,8 +100,9 @@ impl CellList {
         from..if inside as usize == SOUGHT { self.seek(end, to) } else { to }
     }
 
-    /// An index at most [`SOUGHT`] cells before the first that is not before `cell`. All cells below the index come before
-    /// `cell`, as those below `hint` do. The search doubles its step from `hint` on.
+    /// An index at most [`SOUGHT`] cells before the first cell that is not before `cell`. All cells
+    /// below the index are smaller than `cell`, as are those below `hint`. The search doubles its
+    /// step from `hint` on.
     #[inline(always)]
     fn near(&self, cell: u32, hint: usize) -> usize {
         let cells = &*self.cells;
@@ -121,8 +122,8 @@ impl CellList {
         low
     }
 
-    /// Puts the cells of a range into a list from `place` on. Entries behind them mean nothing: a few cells are copied
-    /// at once, so that there is no decision for each.
+    /// Puts the cells of a range into a list from `place` on. A few cells are copied at once,
+    /// without a decision for each; entries behind them have no meaning.
     #[inline(always)]
     pub(super) fn put(&self, range: Range<usize>, place: usize, list: &mut Vec<u32>) {
         let count = range.len();
@@ -174,10 +175,10 @@ impl CellList {
 /// Cells that are compared at a time: few enough for counters of 32 bits, many of which fit a register.
 const COMPARED: usize = 1 << 16;
 
-/// What a look at a list of cells tells.
+/// The properties of a list of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ascent {
-    /// Whether each cell lies behind the one before it.
+    /// Whether each cell is greater than the one before it.
     pub(super) strict: bool,
     /// How many runs they form, if that is so.
     pub(super) runs: u64,

@@ -7,7 +7,7 @@ use super::operate::from_words;
 use super::run_list::Entry;
 use crate::Run;
 
-/// Takes runs in any order, overlapping or not.
+/// Collects runs in any order, overlapping or not.
 ///
 /// Runs that ascend are taken as they come. When one does not, the rest goes to a bitmap if that is
 /// quicker than sorting, else to a list.

@@ -119,7 +119,7 @@ pub fn put_cells<C: Coordinate>(
     }
 }
 
-/// Coordinates of ascending cells row by row: those of a row differ in the last dimension alone.
+/// Writes coordinates of ascending cells row by row: within a row only the last dimension differs.
 fn put_by_rows<C: Coordinate>(
     cells: &[u32],
     dims: &[u64],
@@ -172,8 +172,8 @@ pub struct RunWriter<'a, 'c, C> {
     done: usize,
 }
 
-/// Coordinates that are written at a time: most runs are shorter, and what is written too much is
-/// overwritten by the next.
+/// Coordinates that are written at a time. Most runs are shorter, and the next run overwrites the
+/// excess.
 const STRIDE: usize = 16;
 
 impl<C> RunWriter<'_, '_, C> {
@@ -245,9 +245,9 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
         }
     }
 
-    /// Writes runs until one is not a short one inside a row of a matrix, or there is no more room than one
-    /// may take; says how many were. The places after them, as many as a short run may take, are
-    /// overwritten.
+    /// Writes short runs inside rows of a matrix, until a run is another or there is no more room
+    /// than one may take; returns how many. The places behind them, as many as a short run may
+    /// take, are overwritten.
     ///
     /// ```
     /// use pumice_space::RunWriter;
@@ -299,7 +299,7 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
 }
 
 impl CellSet {
-    /// Whether all cells of a chunk of shape `dims`, which has an axis at least, lie in its corner of
+    /// Whether all cells of a chunk of shape `dims`, of rank one or more, lie in its corner of
     /// shape `inside`.
     ///
     /// ```

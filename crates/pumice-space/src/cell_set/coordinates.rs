@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub(crate) type Ranges = SmallVec<[(u64, u64); 4]>;
 
 impl CellSet {
-    /// The cells of a chunk of shape `dims` that `selection` selects; what lies outside is left out.
+    /// The cells of a chunk of shape `dims` that `selection` selects, without cells outside.
     ///
     /// Cost: the runs of the selection (for points: n log n).
     pub fn from_selection(selection: &Selection, dims: &[u64]) -> Result<Self, SpaceError> {
@@ -27,7 +27,7 @@ impl CellSet {
         Self::from_runs(cells, selection.runs(dims))
     }
 
-    /// The same cells as a selection of a chunk of shape `dims`, which must have as many cells.
+    /// The set as a selection of a chunk of shape `dims`, which must have as many cells.
     ///
     /// ```
     /// use pumice_space::{CellSet, Selection};
@@ -95,9 +95,9 @@ impl CellSet {
         self.for_each_row(dims, |at, len| append_row(at, origin, len, out));
     }
 
-    /// Visits boxes that together are the set, in the order of a span tree: each run gives the rest
-    /// of the rows (planes, ...) that it begins in, the whole ones, and the beginning of those that
-    /// it ends in. Rank is at least one.
+    /// Visits boxes that together are the set, in the order of a span tree: each run consists of
+    /// the rest of its first row (plane, ...), of whole rows, and of the beginning of its last row.
+    /// Rank is at least one.
     ///
     /// The flag tells that only the last dimension differs from the box before.
     pub(crate) fn for_each_box(&self, dims: &[u64], mut visit: impl FnMut(&[(u64, u64)], bool)) {

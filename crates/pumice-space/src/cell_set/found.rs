@@ -1,7 +1,7 @@
-//! What a selection finds in a set: cells, and where their values are.
+//! The result of searching a set: cells, and the positions of their values.
 //!
-//! Scattered cells are found as a list, which is made and put down without a look at how they lie to each other. To
-//! make a set of them would take longer than to read them, and whoever asks for cells hardly ever wants a set.
+//! Scattered cells are found as a list, which is made without comparing neighbours. Making a set of
+//! them would take longer than reading them, and callers hardly ever want a set.
 
 use super::{CellSet, Division, Form, put_cells};
 use crate::{Coordinate, CoordinateWalker, Run, Selection, SpaceError};
@@ -93,7 +93,7 @@ pub struct Found {
 impl CellSet {
     /// The cells of the set that `wanted` selects in a chunk of shape `dims`, which has as many cells.
     ///
-    /// Cost: the runs of the selection and what is found, or the cells of the set, if these are fewer.
+    /// Cost: the runs of the selection and the result, or the cells of the set if these are fewer.
     ///
     /// ```
     /// use pumice_space::{CellSet, Run, Selection};
@@ -166,13 +166,13 @@ impl CellSet {
         Ok(Found { cells, positions: positions.runs })
     }
 
-    /// Whether cells hardly form runs: they are kept one by one, or as bits.
+    /// Whether the cells form hardly any runs, and are kept as a list or as bits.
     fn is_scattered(&self) -> bool {
         matches!(self.form, Form::Cells(_) | Form::Bitmap(_))
     }
 }
 
-/// Ascending positions of values; those that follow each other are one run.
+/// Ascending positions of values; consecutive ones are one run.
 #[derive(Default)]
 struct Positions {
     runs: Vec<Run>,
@@ -267,7 +267,7 @@ struct AppendCells<'a> {
     out: &'a mut Vec<u64>,
 }
 
-/// Cells whose coordinates are put together before they are appended.
+/// Cells whose coordinates are computed before they are appended.
 const TOGETHER: usize = 64;
 
 impl Work for AppendCells<'_> {

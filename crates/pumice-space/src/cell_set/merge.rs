@@ -1,4 +1,4 @@
-//! Two sets side by side: what a merge of their values copies from where.
+//! Two sets side by side: the pieces that a merge of their values copies.
 
 use super::{CellRuns, CellSet};
 use crate::Run;
@@ -23,7 +23,7 @@ pub struct Merge<'a> {
     b: Side<'a>,
 }
 
-/// What is left of one set: the rest of a run, and the position of its first value.
+/// The rest of one set: the rest of a run, and the position of its first value.
 #[derive(Clone, Debug)]
 struct Side<'a> {
     runs: CellRuns<'a>,

@@ -98,7 +98,7 @@ impl CellSet {
         builder.finish()
     }
 
-    /// The cells of this set that are not in `other`, and where they are among those of this set.
+    /// The cells of this set that are not in `other`, and their positions among those of this set.
     ///
     /// ```
     /// use pumice_space::{CellSet, Run};
@@ -140,7 +140,7 @@ impl CellSet {
     }
 }
 
-/// The cells of both: what lies between the cells of the shorter list is copied.
+/// The union of two lists: stretches between the cells of the shorter list are copied.
 fn union_cells(first: &CellSet, second: &CellSet, a: &CellList, b: &CellList) -> Vec<u32> {
     let longer_first = a.cells().len() >= b.cells().len();
     let (many, few) = if longer_first { (first, second) } else { (second, first) };

@@ -50,7 +50,7 @@ pub struct Cursor<'a> {
     hint: usize,
 }
 
-/// What is left of a request.
+/// The rest of a request.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     at: u64,

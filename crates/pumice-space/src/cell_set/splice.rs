@@ -9,7 +9,7 @@ use crate::Run;
 /// Values to copy next, from the old or from the new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplicePiece {
-    /// Whether they come from the new list.
+    /// Whether the values come from the new list.
     pub new: bool,
     /// The first one's position in its list.
     pub position: u64,

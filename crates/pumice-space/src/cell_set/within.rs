@@ -1,4 +1,4 @@
-//! The cells of a set that lie in given stretches, one after another: what a window of a chunk has.
+//! The cells of a set that lie in given stretches, one after another: a window of a chunk.
 
 use super::{CellSet, Form};
 use crate::Run;
@@ -8,7 +8,8 @@ use std::ops::Range;
 const NARROW: u64 = 192;
 
 impl CellSet {
-    /// An empty list with room for about as many cells as the set has among so many cells of its chunk.
+    /// An empty list with room for about as many cells as the set has among `among` cells of its
+    /// chunk.
     pub fn list_for(&self, among: u64) -> Vec<u32> {
         let share = u128::from(self.len) * u128::from(among) / u128::from(self.cells.max(1));
         // A few more, as cells are scattered unevenly, and as bits are written some at a time.
@@ -19,7 +20,7 @@ impl CellSet {
     /// Appends the cells that lie in `runs`, which ascend and do not overlap, to a list, and shows the positions of
     /// the values of each run; an empty range if it has none. The chunk has fewer than 2^32 cells.
     ///
-    /// Cost: a seek for each run and the cells that are found; whatever lies between runs is not looked at.
+    /// Cost: a seek for each stretch, and the result.
     ///
     /// ```
     /// use pumice_space::{CellSet, Run};

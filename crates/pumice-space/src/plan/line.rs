@@ -1,8 +1,8 @@
-//! Parts that are one [`Line`]: boxes, of which no more than two dimensions remain once those are
-//! joined that continue each other.
+//! Parts that are one [`Line`]: boxes with at most two dimensions, after dimensions that continue
+//! each other are joined.
 //!
-//! Nearly all parts of nearly all transfers are so. A line is small, says itself what to copy where,
-//! and for a box that lies in one chunk it is found without a plan.
+//! Nearly all parts of nearly all transfers are lines. A line is small and needs no list of
+//! segments, and for a box in one chunk it is found without a plan.
 
 use super::{Line, Segment};
 use crate::selection::axis::Axis;
@@ -51,8 +51,8 @@ impl Fold {
         Self { line: Line::of(Segment { cell: 0, memory, len: 1 }), cells: 1 }
     }
 
-    /// Adds a dimension of `size` cells, of which `count` from `first` on are selected and each
-    /// one lies `step` further in memory; tells whether it is still a line.
+    /// Adds a dimension of `size` cells, of which `count` from `first` on are selected, `step`
+    /// apart in memory. Returns whether the result is still a line.
     pub(super) fn add(&mut self, size: u64, first: u64, count: u64, step: u64) -> bool {
         let (line, cells) = (&mut self.line, self.cells);
         line.first.cell += first * cells;

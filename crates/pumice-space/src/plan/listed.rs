@@ -146,10 +146,10 @@ fn for_each_row(tree: &Tree, before: &mut Dims, visit: &mut impl FnMut(&[u64], u
 struct Pieces<'a> {
     grid: &'a ChunkGrid,
     counts: Dims,
-    /// If the grid has more chunks than can be numbered: those that were met, by the order in which they were.
+    /// The chunks that were met, by order of meeting, if the grid has too many to number.
     met: Option<BTreeMap<Dims, u64>>,
     memory: Runs<'a>,
-    /// What is left of the current memory run.
+    /// The rest of the current memory run.
     rest: Run,
     list: Vec<(u64, Segment)>,
 }
@@ -208,7 +208,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Numbers chunks that were met in row-major order, as others are; gives them.
+    /// Numbers the chunks that were met in row-major order, and returns them.
     fn renumber(&mut self) -> Option<Vec<Dims>> {
         let met = self.met.take()?;
         let mut numbers = vec![0; met.len()];

@@ -22,7 +22,7 @@ pub(super) struct ProductPlan {
     grid: ChunkGrid,
     /// Where the first selected cell goes.
     base: u64,
-    /// What one selected cell further along each dimension adds to that.
+    /// How far one selected cell further along each dimension moves that position.
     strides: Dims,
     /// The next chunk, dimension by dimension; `None` at the end.
     next: Option<SmallVec<[AxisPart; 4]>>,
@@ -51,7 +51,7 @@ pub(super) struct ProductPart {
 }
 
 impl ProductPlan {
-    /// `None` if this transfer is not of the simple kind. Counts are equal and not zero.
+    /// `None` if this transfer is not a simple one. Counts are equal and not zero.
     pub(super) fn new(
         file: &Selection,
         grid: &ChunkGrid,
@@ -198,7 +198,7 @@ pub(super) struct ProductSegments {
     outer: Odometer,
     /// The joined fastest dimensions.
     inner: Axis,
-    /// What one cell further along `inner` adds to the memory position.
+    /// How far one cell further along `inner` moves the memory position.
     step: u64,
     spans: AxisSpans,
     /// Where the next cell of `inner` goes.
@@ -206,7 +206,7 @@ pub(super) struct ProductSegments {
     base: u64,
     /// Whether each row is one segment.
     even: bool,
-    /// What is left of a span whose cells are not neighbours in memory.
+    /// The rest of a span whose cells are not neighbours in memory.
     apart: Run,
     ended: bool,
 }

@@ -17,7 +17,7 @@ const MOST_CHUNKS: u64 = 1 << 16;
 /// The most points: their cells and values are all in memory at once.
 const MOST_POINTS: usize = 1 << 26;
 
-/// Room for so few points is not made before they come.
+/// Room for fewer points than this is not reserved.
 const FEW: usize = 64;
 
 /// The points of one chunk with their values; made by [`Points::in_bands`].

@@ -6,10 +6,10 @@ use crate::{ChunkGrid, Dims, SpaceError};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// With so few chunks, a counter for each costs nothing.
+/// With at most this many chunks, a counter for each costs nothing.
 const FEW_CHUNKS: u64 = 1 << 12;
 
-/// Fewer points than this are not worth a thread.
+/// Fewer points are not worth a second thread.
 const WORTH_SHARING: usize = 1 << 15;
 
 /// Runs numbered tasks on some threads, as `pumice_cache::Executor` does.

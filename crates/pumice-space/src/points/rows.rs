@@ -1,4 +1,4 @@
-//! Compressed rows whose columns ascend, split by chunk in the order in which they lie in memory.
+//! Compressed rows with ascending columns, split by chunk in the order in which they lie in memory.
 
 use super::{Column, Form, Points};
 use crate::ChunkGrid;
@@ -8,15 +8,16 @@ use std::ops::Range;
 /// Columns that are looked at together: as many as a word has bits.
 const BLOCK: usize = 64;
 
-/// Blocks whose chunks are found before any of them is looked at: a processor waits where it is to read what it has
-/// just written, a column further.
+/// Blocks whose chunks are found before any of them is used: a processor stalls when it reads what
+/// it has just written.
 const TOGETHER: usize = 16;
 
-/// About so many cells, and no more rows than that, are split at a time.
+/// About the cells that are split at a time, and the most rows of them.
 const STRETCH: usize = 16384;
 const MOST_LINES: usize = 128;
 
-/// So many cells for each chunk, of rows far from one another, tell how they are spread over chunks.
+/// Cells for each chunk, of rows far from one another, that are sampled to see how cells are spread
+/// over chunks.
 const SAMPLED: usize = 128;
 
 /// Columns are below this, so that [`Divisor`] is exact.
@@ -93,7 +94,7 @@ impl<'a> RowGrid<'a> {
         self.lines.div_ceil(self.height)
     }
 
-    /// Whether no rows of a band will come later: all that the array has are here.
+    /// Whether all rows of a band are among these.
     pub fn is_whole(&self, band: usize) -> bool {
         let end = band.saturating_add(1).saturating_mul(self.height) as u64;
         end.min(self.rows) <= self.lines as u64

@@ -222,7 +222,7 @@ impl<P: Id, I: Id> Coordinates for Compressed<'_, P, I> {
     }
 }
 
-/// What is done with points, whatever their form.
+/// Work on points, whatever their form.
 trait Work {
     type Output;
     fn run(self, coordinates: impl Coordinates, rank: usize) -> Self::Output;
@@ -381,7 +381,7 @@ pub(super) struct HandOut<'a> {
     pub(super) element: usize,
     /// The number of the first chunk.
     pub(super) first: u64,
-    /// For each chunk, what its first cell would be in a chunk without end.
+    /// For each chunk, the number that its first cell would have in an endless chunk.
     pub(super) bases: &'a [u64],
     pub(super) parts: &'a mut [PointBand],
 }

@@ -1,9 +1,10 @@
 //! Set algebra on span trees.
 //!
-//! One sweep over two lists of spans serves all operations: what differs is only which of "in the
-//! first", "in the second" and "in both" is kept. Pairs of shared subtrees are combined once and
-//! remembered, so the cost is linear in the nodes of both trees and of the result. What an operation does
-//! not keep is skipped in growing steps: a block of a large tree costs what lies in it, and a logarithm.
+//! One sweep over two lists of spans serves all operations; they differ in which of "in the first",
+//! "in the second" and "in both" is kept. Pairs of shared subtrees are combined once and
+//! remembered, so the cost is linear in the nodes of both trees and of the result. Parts that an
+//! operation does not keep are skipped in growing steps: a block of a large tree costs its own
+//! cells and a logarithm.
 
 use super::spans::{Span, Tree, push_span};
 use crate::SpaceError;
@@ -34,7 +35,7 @@ impl Operation {
     }
 }
 
-/// One operation under way: what it has combined already, and how many spans it may still make.
+/// An operation under way: the pairs that it has combined, and how many spans it may still make.
 pub(crate) struct Combine {
     operation: Operation,
     limit: u64,
@@ -126,7 +127,7 @@ impl Combine {
         Ok(Tree::of(out))
     }
 
-    /// What is kept where two spans meet: `None` for nothing, else the subtree.
+    /// The result where two spans meet: `None` for nothing, otherwise the subtree.
     fn both(
         &mut self,
         a: &Span,
@@ -140,7 +141,7 @@ impl Combine {
     }
 }
 
-/// What a sweep has not passed yet of a list of spans.
+/// The part of a list of spans that a sweep has not passed.
 struct Rest<'a> {
     spans: &'a [Span],
     /// The first coordinate of the first span that is left.
@@ -184,8 +185,9 @@ pub(super) fn passed<T>(items: &[T], before: impl Fn(&T) -> bool) -> usize {
     near.partition_point(before)
 }
 
-/// Adds the cells of `other`, all of which come after those of `tree` in row-major order of blocks,
-/// without copying `tree`; gives `false` and changes nothing if they do not, or if `tree` is shared.
+/// Adds the cells of `other` without copying `tree`. All of them must come after those of `tree` in
+/// row-major order of blocks, and `tree` must not be shared; otherwise returns `false` and changes
+/// nothing.
 pub(crate) fn append(tree: &mut Arc<Tree>, other: &Arc<Tree>) -> bool {
     let Some(tree) = Arc::get_mut(tree) else { return false };
     let (Some(last), [head, ..]) = (tree.spans.last_mut(), other.spans.as_slice()) else {

@@ -169,7 +169,7 @@ impl Axis {
         }
     }
 
-    /// The cells in both patterns, where that is again such a pattern and found by arithmetic.
+    /// The cells in both patterns, if arithmetic can give them as such a pattern.
     pub(crate) fn intersect(&self, other: &Self) -> Option<Self> {
         if self.is_empty() || other.is_empty() {
             return Some(Self::EMPTY);

@@ -164,8 +164,8 @@ pub(crate) fn tree_of_points(rank: usize, coords: &[u64]) -> Option<Arc<Tree>> {
     builder.finish()
 }
 
-/// The points as ascending linear positions in the box around them all, if 64 bits hold those:
-/// single numbers sort several times faster than lists of coordinates.
+/// The points as ascending linear positions in their bounding box, if 64 bits hold them: single
+/// numbers sort several times faster than lists of coordinates.
 fn sorted_keys(rank: usize, coords: &[u64]) -> Option<(Dims, Vec<u64>)> {
     let mut dims: Dims = smallvec::smallvec![0; rank];
     for point in coords.chunks_exact(rank) {
@@ -203,8 +203,8 @@ impl Boxes {
         self.ranges.reserve(boxes * self.rank);
     }
 
-    /// Adds boxes written as all first, then all last coordinates, `N` bytes each. Gives `false`
-    /// if one ends before it begins, or beyond what a coordinate may be.
+    /// Adds boxes given as all first, then all last coordinates, `N` bytes each. Returns `false` if
+    /// one ends before it begins, or beyond the largest coordinate.
     pub(crate) fn extend_from<const N: usize>(
         &mut self,
         bytes: &[u8],

@@ -1,8 +1,8 @@
-//! A selection cut by chunks: what it selects in each of many.
+//! A selection cut by many chunks.
 //!
-//! To intersect a selection with chunk after chunk would look at every row as often as there are chunks
-//! beside each other. Here rows and chunks are walked side by side, and whichever has more between two meetings
-//! is skipped in growing steps: the cost is n log n in what meets.
+//! Intersecting a selection with chunk after chunk would look at every row as often as there are
+//! chunks side by side. Here rows and chunks are walked side by side, and the one that has more
+//! between two meetings is skipped in growing steps: the cost is n log n in the result.
 
 use super::Selection;
 use super::algebra::passed;
@@ -15,8 +15,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Selection {
-    /// What is selected in each of `chunks`, which are different and ascend in row-major order: the number of
-    /// each in which anything is, and the cells, in coordinates of the array. What lies outside of it is left out.
+    /// The selected cells in each of `chunks`, which are different and ascend in row-major order:
+    /// the number of each chunk with any, and the cells, in coordinates of the array. Cells outside
+    /// of it are left out.
     ///
     /// ```
     /// use pumice_space::{ChunkGrid, Dims, Selection};
@@ -44,7 +45,7 @@ impl Selection {
         Ok(found.into_iter().map(|(at, tree)| (at, Self::from_tree(rank, Some(tree)))).collect())
     }
 
-    /// What has one description for all chunks.
+    /// Cuts a product of axes, which has one description for all chunks.
     fn cut_product(
         &self,
         grid: &ChunkGrid,
@@ -63,19 +64,20 @@ impl Selection {
     }
 }
 
-/// Chunks, by number, and what is selected in each.
+/// Chunks, by number, and the selection in each.
 type Found = Vec<(usize, Arc<Tree>)>;
 
 struct Cut<'a> {
     grid: &'a ChunkGrid,
     chunks: &'a [Dims],
-    /// What was found for nodes that several spans share, by the first of the chunks. The nodes live as long as
-    /// the tree that is cut.
+    /// Results for nodes that several spans share, by the first of the chunks. The nodes live as
+    /// long as the tree.
     known: HashMap<(*const Tree, usize), Found>,
 }
 
 impl Cut<'_> {
-    /// What a node of dimension `axis` selects in chunks that are equal in all dimensions before it.
+    /// The selection of a node of dimension `axis` in chunks that are equal in all dimensions
+    /// before it.
     fn nodes(&mut self, tree: &Arc<Tree>, axis: usize, range: Range<usize>) -> Found {
         let shared = Arc::strong_count(tree) > 1;
         let key = (Arc::as_ptr(tree), range.start);
@@ -118,7 +120,7 @@ impl Cut<'_> {
         found
     }
 
-    /// What spans that reach into a stretch select in the chunks there.
+    /// The selection of spans that reach into a stretch, in the chunks there.
     fn meet(
         &mut self,
         spans: &[Span],

@@ -3,8 +3,8 @@
 use super::axis::{Axis, AxisSpans};
 use smallvec::SmallVec;
 
-/// The product of axes cell by cell, with two linear positions kept up to date: that of the cell
-/// (which skips what is not selected) and that in memory (which moves one step per selected cell).
+/// Walks the product of axes cell by cell, with two linear positions: that of the cell in the
+/// array, and that in memory, which moves one step per selected cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Odometer {
     wheels: SmallVec<[Wheel; 4]>,
@@ -50,8 +50,8 @@ impl Odometer {
         Self { wheels, cell, memory }
     }
 
-    /// How many cells from this one on are neighbours on the fastest wheel, and what each adds to
-    /// the two positions. Moves to the last of them.
+    /// The number of neighbouring cells from this one on along the fastest axis, and how far each
+    /// moves the two positions. Moves to the last of them.
     pub(crate) fn take_run(&mut self) -> (u64, u64, u64) {
         let Some(wheel) = self.wheels.last_mut() else { return (1, 0, 0) };
         let further = wheel.high - wheel.at;

@@ -145,7 +145,7 @@ impl Selection {
         kind.map(Self).ok_or(overflow)
     }
 
-    /// Without what lies outside `dims`. Points keep their order.
+    /// The selection without cells outside `dims`. Points keep their order.
     ///
     /// ```
     /// use pumice_space::Selection;

@@ -68,7 +68,7 @@ impl Iterator for Runs<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// `None` where nothing is selected, or positions would not fit 64 bits.
+    /// `None` if nothing is selected, or positions would not fit 64 bits.
     fn new(selection: &'a Selection, dims: &[u64]) -> Option<Self> {
         let cells = product(dims).filter(|&cells| cells > 0)?;
         let fits = selection.rank().is_none_or(|rank| rank == dims.len());
@@ -142,7 +142,7 @@ impl ProductRuns {
     }
 }
 
-/// How many runs a product has, those counted apart that meet at the end of a row.
+/// The number of runs of a product; runs that meet at the end of a row count apart.
 fn product_runs(axes: &[Axis], dims: &[u64]) -> u64 {
     let cut = axes.iter().zip(dims).map(|(axis, &size)| axis.cut(0, size.wrapping_sub(1)));
     let mut axes: Axes = cut.collect();
@@ -174,8 +174,8 @@ struct TreeRuns<'a> {
     dims: Dims,
     steps: Dims,
     levels: SmallVec<[Level<'a>; 4]>,
-    /// Nodes without a cell inside `dims`: not entered, or endless rows would give nothing.
-    /// Kept by address, and only compared.
+    /// Nodes without a cell inside `dims`. They are skipped, because endless rows would yield
+    /// nothing. Kept by address, and only compared.
     outside: HashSet<usize>,
 }
 

@@ -47,7 +47,7 @@ impl Tree {
         Some(Arc::new(Self { spans, cells }))
     }
 
-    /// Whether it consists of these very spans, subtrees shared.
+    /// Whether it consists of exactly these spans, with the same subtrees.
     pub(crate) fn has_spans(&self, spans: &[Span]) -> bool {
         let equal = |(a, b): (&Span, &Span)| {
             let shared = match (&a.down, &b.down) {

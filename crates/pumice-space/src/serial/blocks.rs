@@ -1,9 +1,9 @@
 //! The blocks of a cell set, without a span tree.
 //!
-//! Levels of flat lists instead of linked nodes: entry `i` of one level owns a range of entries of
-//! the next. All children of neighbouring entries are neighbours, so two subtrees are compared by
-//! comparing stretches of lists, level by level. What comes out is what the walk of the span tree
-//! of the same cells would give.
+//! Levels of flat lists replace linked nodes: entry `i` of one level owns a range of entries of the
+//! next. Children of neighbouring entries are neighbours, so two subtrees are compared by comparing
+//! stretches of lists, level by level. The result equals the walk of the span tree of the same
+//! cells.
 
 use crate::cell_set::coordinates::Ranges;
 use crate::selection::axis::Axis;
@@ -23,7 +23,7 @@ pub(super) struct FlatTree {
     path: Ranges,
 }
 
-/// A range of one dimension and what is selected below it.
+/// A range of one dimension, and the selection below it.
 #[derive(Clone, Copy)]
 struct Entry {
     low: u64,
@@ -100,7 +100,7 @@ impl FlatTree {
         self.levels.get(depth).map_or(self.leaves.len(), Vec::len)
     }
 
-    /// Whether the children of two entries of the level above `depth` select the same.
+    /// Whether the children of two entries of the level above `depth` select the same cells.
     fn same(&self, depth: usize, a: &Entry, b: &Entry) -> bool {
         let mut a = a.first_child..a.first_child + a.children;
         let mut b = b.first_child..b.first_child + b.children;

@@ -63,8 +63,8 @@ pub(super) fn to_selection(
     }
 }
 
-/// Reads a selection without combining its blocks. What it allocates is a small multiple of what
-/// it reads.
+/// Reads a selection without combining its blocks. Allocates a small multiple of the bytes that it
+/// reads.
 pub(super) fn parse(reader: &mut Reader<'_>, rank: usize) -> Result<Parsed, DecodeError> {
     let kind = reader.u32()?;
     let version = reader.u32()?;
@@ -149,7 +149,7 @@ fn parse_points(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Pa
     Ok(Parsed::Points(coords))
 }
 
-/// Fails if there is no memory for so many numbers, in a list that may grow.
+/// Fails if there is no memory for this many numbers, in a list that may grow.
 fn ask(reader: &Reader<'_>, numbers: usize) -> Result<(), DecodeError> {
     if memory::is_there((numbers as u64).saturating_mul(16)) {
         return Ok(());

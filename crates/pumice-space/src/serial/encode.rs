@@ -151,7 +151,7 @@ pub(super) fn encode_blocks(
     Ok(())
 }
 
-/// A way to write a hyperslab, with what it needs to be written.
+/// A way to write a hyperslab, with its parameters.
 pub(super) enum Form {
     Corners1 { count: u32, length: u32 },
     Regular2(Hyperslab),

@@ -1,13 +1,14 @@
 //! How a B-tree keeps its nodes neither too full nor too empty.
 //!
-//! Everything here is one move: the records of neighbouring children, with those between them in
-//! the parent, are pooled and dealt out again ([`Context::deal`]). Splitting, merging and sharing
-//! differ only in how many nodes take part and how many records each gets.
+//! Everything here is one operation: the records of neighbouring children, with those between them
+//! in the parent, are pooled and distributed again ([`Context::deal`]). Splitting, merging and
+//! sharing differ only in the number of nodes and of records for each.
 //!
-//! A node is split before a record comes to it, and filled up before one is taken from it, so that nothing
-//! is left to do on the way back. Nodes of two records ([`is_narrow`]) have to wait: without a third record,
-//! one of the halves would have none, and two of one record with the one between them are too many. They
-//! are as in a 2-3 tree. What may fail, reading neighbours, is done before anything changes.
+//! A node is split before a record is inserted into it, and filled up before one is removed, so
+//! that nothing is left to do on the way back. Nodes of two records ([`is_narrow`]) have to wait:
+//! without a third record, one half would be empty, and two nodes of one record with the one
+//! between them are too many. They are treated as in a 2-3 tree. Reading neighbours, which may
+//! fail, comes before any change.
 
 use super::node::{Child, Node};
 use super::{Context, HEADER, Probe, Target, Tree, damaged};
@@ -18,7 +19,8 @@ use pumice_medium::MetadataIo;
 use pumice_medium::Result;
 use std::ops::Range;
 
-/// Of a tree that may hold as many records, nobody asks beforehand whether it can become higher.
+/// The capacity of a tree that is high enough: whether it can become higher is not checked
+/// beforehand.
 const HIGH_ENOUGH: u64 = 1 << 32;
 
 impl Tree {
@@ -77,14 +79,14 @@ impl Tree {
 }
 
 impl Context {
-    /// Refuses to change a tree whose parameters would let nodes run over or empty: both halves of a full
-    /// node, without the record between them, must be neither.
+    /// Fails if the tree's parameters would let nodes overflow or become empty: both halves of a
+    /// full node, without the record between them, must be neither.
     pub(super) fn check_balance(&self, header: u64) -> Result<()> {
         check(&self.levels, header)
     }
 
-    /// The same as high as the tree may become: pointers get longer from level to level, so that nodes hold
-    /// fewer and fewer records.
+    /// Checks the balance for every level that the tree may reach. Pointers get longer from level
+    /// to level, so nodes hold fewer records.
     pub(super) fn check_growth(&self, header: u64) -> Result<()> {
         check(&self.levels, header)?;
         let mut levels = self.levels.clone();
@@ -192,8 +194,8 @@ impl Context {
         Ok(node.records.drain(at..at + size).collect())
     }
 
-    /// Which child leads to a record, and where the record is if it is in the node itself: then
-    /// the child is the one whose first record can take its place.
+    /// The child that leads to a record, and the record's position if it is in the node itself;
+    /// then the child is the one whose first record can replace it.
     fn way_to<P: Probe>(
         &self,
         node: &Node,
@@ -330,9 +332,9 @@ impl Context {
     }
 }
 
-/// What neighbouring children hold together.
+/// The pooled contents of neighbouring children.
 struct Pool {
-    /// Their records in order, with those between them in the parent.
+    /// The records in order, with those between the children in the parent.
     records: Vec<u8>,
     children: Vec<Child>,
     /// Where they were stored.
@@ -355,7 +357,7 @@ impl Pool {
     }
 }
 
-/// Refuses levels whose nodes would run over or empty.
+/// Fails for levels whose nodes would overflow or become empty.
 fn check(levels: &TreeLevels, header: u64) -> Result<()> {
     for (depth, level) in (0..).map_while(|depth| Some((depth, levels.level(depth)?))) {
         let few = usize::from(level.merge.max(1));
@@ -372,7 +374,7 @@ fn check(levels: &TreeLevels, header: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether nodes have two records at most.
+/// Whether nodes have at most two records.
 fn is_narrow(level: &TreeLevel) -> bool {
     level.split < 3
 }
@@ -382,7 +384,7 @@ fn spare(level: &TreeLevel) -> usize {
     if is_narrow(level) { 0 } else { usize::from(level.merge.max(1)) }
 }
 
-/// What two nodes get of one that is split, with one record between them.
+/// The counts of the two halves of a split node, with one record between them.
 fn halves(count: usize) -> [usize; 2] {
     let left = count / 2;
     [left, count.saturating_sub(left + 1)]

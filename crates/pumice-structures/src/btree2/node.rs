@@ -1,7 +1,7 @@
 //! One node of a B-tree in memory, and the pointer to a node that may not be there yet.
 //!
-//! A node that is loaded knows its own counts; a node that is not is known by what its parent
-//! stores. Records stay encoded.
+//! A loaded node knows its own counts; for other nodes, the parent stores them. Records stay
+//! encoded.
 
 use super::{Context, Probe, Visit, damaged};
 use pumice_format::UNDEFINED;
@@ -63,7 +63,7 @@ impl Child {
         }
     }
 
-    /// What a parent stores for the node.
+    /// The pointer that the parent stores for the node.
     pub(super) fn pointer(&self, context: &Context) -> NodePointer {
         match self {
             Self::Stored(pointer) => *pointer,
@@ -141,7 +141,7 @@ impl Child {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// As [`for_each`](Self::for_each), for records behind what `probe` looks for.
+    /// [`for_each`](Self::for_each) for records behind the one that `probe` searches for.
     pub(super) fn for_each_after<P: Probe>(
         &mut self,
         context: &mut Context,
@@ -177,7 +177,7 @@ impl Child {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Calls `visit` with the address of this node and of all below it; leaves are not loaded.
+    /// Calls `visit` with the address of this node and of all below it, without loading leaves.
     pub(super) fn for_each_address(
         &mut self,
         context: &mut Context,
@@ -197,7 +197,7 @@ impl Child {
         Ok(())
     }
 
-    /// Stages what changed, children first. Says whether the node is somewhere else afterwards.
+    /// Stages changed nodes, children first. Returns whether this node has a new address.
     pub(super) fn commit(
         &mut self,
         context: &mut Context,
@@ -236,7 +236,7 @@ impl Child {
 }
 
 impl Node {
-    /// Forgets nodes below it that have not changed, and counts those that stay.
+    /// Drops unchanged nodes below this one, and counts those that stay.
     pub(super) fn forget_unchanged(&mut self, context: &mut Context) {
         context.loaded += 1;
         for child in &mut self.children {
@@ -260,7 +260,7 @@ impl Node {
         }
     }
 
-    /// A new node that differs from the file, since it is not there.
+    /// A new, dirty node.
     pub(super) fn new(address: u64, records: Vec<u8>, children: Vec<Child>, total: u64) -> Self {
         Self { address, records, children, total, dirty: true, touched: true }
     }
@@ -273,7 +273,7 @@ impl Node {
         self.records.len() / context.levels.record_size()
     }
 
-    /// Record number `position`, encoded; nothing if there is none.
+    /// Record number `position`, encoded; empty if there is none.
     pub(super) fn record(&self, context: &Context, position: usize) -> &[u8] {
         let size = context.levels.record_size();
         self.records.get(position * size..(position + 1) * size).unwrap_or_default()

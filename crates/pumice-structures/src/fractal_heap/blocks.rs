@@ -14,7 +14,7 @@ pub(super) const UNPLACED: u64 = u64::MAX - 1;
 /// A direct block in memory.
 pub(super) struct Block {
     pub(super) address: u64,
-    /// All its bytes; what stands in front of objects is brought up to date by a commit.
+    /// All bytes of the block; a commit updates the prefix.
     pub(super) bytes: Vec<u8>,
     pub(super) dirty: bool,
 }
@@ -38,8 +38,8 @@ pub(super) struct Stored {
     pub(super) stored: u64,
 }
 
-/// What [`FractalHeap::for_each_block`] calls for every place of a direct block: the bytes in front
-/// of its objects if it is there, where it is, and whether it stands in a table.
+/// [`FractalHeap::for_each_block`] calls it for every direct block: with the length of its prefix
+/// if the block exists, its address and size, and whether it is in a table.
 type Visit<'a> = dyn FnMut(Option<u64>, Stored, bool) -> Result<()> + 'a;
 
 /// The place of a new block: its table, its number there, its place in the heap and its size.
@@ -322,7 +322,7 @@ impl FractalHeap {
         }
     }
 
-    /// Where the table in a slot is, made if it is not there.
+    /// The table in a slot, created if it does not exist.
     fn child_table(&mut self, slot: &Slot, rows: u32) -> Result<u64> {
         if let Some(child) = self.child(slot).filter(|child| child.address != UNDEFINED) {
             return Ok(child.address);

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// Types of the B-tree, without and with filters.
 const PLAIN: u8 = 1;
 const FILTERED: u8 = 2;
-/// The same where ids of objects are their addresses.
+/// The record type for huge objects whose ids are their addresses.
 const PLAIN_BY_ADDRESS: u8 = 3;
 const FILTERED_BY_ADDRESS: u8 = 4;
 const ALL: [u8; 4] = [PLAIN, FILTERED, PLAIN_BY_ADDRESS, FILTERED_BY_ADDRESS];
@@ -82,7 +82,7 @@ impl FractalHeap {
         Ok(self.header.huge_id(key))
     }
 
-    /// Removes a huge object; the heap counts what is left.
+    /// Removes a huge object and updates the heap's counts.
     pub(super) fn remove_huge(&mut self, key: u64) -> Result<()> {
         let (medium, context, header) = (self.medium.clone(), self.context, self.header.clone());
         let removed = match self.huge_tree()? {

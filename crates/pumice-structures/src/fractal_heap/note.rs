@@ -1,8 +1,8 @@
 //! The note of free space that a heap keeps in the file: libhdf5's free-space manager of the heap.
 //!
-//! Every commit of a changed heap writes it anew, in its place as long as it fits; what is written before
-//! a commit is without it, since it would move again and again. It names the free
-//! ranges of direct blocks. Places where blocks were are not named: libhdf5 goes on behind the last
+//! Every commit of a changed heap stores it anew, in its place as long as it fits; blocks that are
+//! written before a commit are without it, since it would move again and again. It lists free
+//! ranges of direct blocks. Offsets of freed blocks are not listed: libhdf5 goes on behind the last
 //! block, and a survey finds them again.
 
 use super::{FractalHeap, to_usize};
@@ -45,7 +45,7 @@ impl FractalHeap {
         Ok(note)
     }
 
-    /// Stages a note of what is free now, or gives the one that there was back.
+    /// Stages the free-space manager, or gives the old one back.
     pub(super) fn stage_note(&mut self) -> Result<()> {
         // Without a survey, nothing has changed within blocks.
         let Some(space) = &self.space else { return Ok(()) };

@@ -1,21 +1,20 @@
 //! Free bytes of a heap's direct blocks, and places where blocks were.
 //!
-//! Ranges of different blocks never touch: every block begins with bytes that no object has. So
-//! ranges are merged without asking where blocks end, and a block whose objects are all gone shows
-//! as one range.
+//! Ranges of different blocks never touch, because every block begins with a prefix. So ranges are
+//! merged without regard to blocks, and a block without objects shows as one range.
 
 use super::blocks::Stored;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is free in a heap.
+/// The free space of a heap.
 #[derive(Default)]
 pub(super) struct Space {
     by_offset: BTreeMap<u64, u64>,
     by_length: BTreeSet<(u64, u64)>,
-    /// Direct blocks by their place: the bytes in front of objects, the block's size, and whether
-    /// it stands in a table.
+    /// Direct blocks by offset: the length of the prefix, the block's size, and whether it is in a
+    /// table.
     blocks: BTreeMap<u64, (u64, u64, bool)>,
-    /// Sizes and places of blocks that are not there, before the place of the next new block.
+    /// Sizes and offsets of missing blocks before the offset of the next new block.
     holes: BTreeSet<(u64, u64)>,
 }
 
@@ -48,7 +47,7 @@ impl Space {
         self.holes.insert((block.size, block.start));
     }
 
-    /// The place of a block of at least `size` bytes that is not there.
+    /// The offset of a missing block of at least `size` bytes.
     pub(super) fn take_hole(&mut self, size: u64) -> Option<(u64, u64)> {
         let hole = self.holes.range((size, 0)..).next().copied()?;
         self.holes.remove(&hole);
@@ -65,8 +64,8 @@ impl Space {
         Some(offset)
     }
 
-    /// Gives a range back. Nothing if it was not in use; inside, the block that has no object left
-    /// and can go.
+    /// Gives a range back. `None` if it was not in use; otherwise `Some` of the block that has
+    /// become empty, if any.
     pub(super) fn give(&mut self, offset: u64, length: u64) -> Option<Option<u64>> {
         let end = offset.checked_add(length)?;
         let (&start, &(overhead, size, in_table)) = self.blocks.range(..=offset).next_back()?;

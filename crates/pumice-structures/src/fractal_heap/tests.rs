@@ -19,7 +19,7 @@ fn reopened(heap: &mut FractalHeap, objects: &[(Vec<u8>, Vec<u8>)]) -> FractalHe
     again
 }
 
-/// What the header says is what is there.
+/// Checks that the header's counts match the contents.
 fn check(heap: &mut FractalHeap, objects: &[(Vec<u8>, Vec<u8>)]) {
     let (mut allocated, mut managed) = (0, 0);
     heap.for_each_block(&mut |there, block, _| {

@@ -1,11 +1,11 @@
-//! Objects that leave their collections: with a commit, or before it where what is made meanwhile needs their
+//! Removing objects from their collections: with a commit, or before it if new objects need their
 //! room.
 //!
-//! What is committed refers to them until the next commit. Their collection without them is staged, which
-//! changes nothing in the file before that, and neither do objects that are added to it then. So room is used
-//! again in the same commit, and the file does not grow. As collections stay in memory for that, it is done
-//! within bounds. Not while a commit is under way: chunks that it has written may refer to what was given back
-//! since.
+//! Committed elements refer to these objects until the next commit. The collection without them is
+//! staged, which changes nothing in the file before the commit; neither do objects that are added
+//! to it. So the room is used again in the same commit, and the file does not grow. Such
+//! collections stay in memory, so their number is limited. Nothing is removed early while a commit
+//! is under way: chunks that it has written may refer to objects that were given back since.
 
 use super::GlobalHeap;
 use super::open::Open;
@@ -18,8 +18,8 @@ use pumice_medium::Result;
 /// Bytes of collections that objects are taken out of before a commit, at most.
 const MOST_EARLY: usize = 4 << 20;
 
-/// A commit is under way. If it fails, nothing that it has written is committed: the next one writes again what
-/// changed since, and takes out what this one did not.
+/// A commit under way. If it fails, nothing that it has written is committed: the next one writes
+/// changed chunks again and removes the objects that this one did not.
 pub struct Committing<'h>(&'h GlobalHeap);
 
 impl Drop for Committing<'_> {
@@ -44,8 +44,8 @@ impl Gone {
 }
 
 impl GlobalHeap {
-    /// What was queued so far leaves with the commit that now begins: its chunks are yet to be
-    /// written. To be held until it has succeeded or failed.
+    /// Lets objects that were queued so far leave with the commit that now begins; its chunks are
+    /// not written yet. To be held until the commit has succeeded or failed.
     pub fn begin_commit(&self) -> Committing<'_> {
         let mut writing = self.writing();
         let mut leaving = std::mem::take(&mut writing.queued);
@@ -81,8 +81,8 @@ impl GlobalHeap {
         Ok(())
     }
 
-    /// The objects that go now, in order. Those that somebody may have a reference to go with a later
-    /// commit.
+    /// The objects that can leave now, in order. Objects to which a reader may have a reference
+    /// leave with a later commit.
     fn leaving_now(&self, writing: &mut Writing) -> Vec<Gone> {
         let mut leaving = std::mem::take(&mut writing.leaving);
         // Given back by two, an object is gone since the first.
@@ -98,8 +98,8 @@ impl GlobalHeap {
         leaving
     }
 
-    /// Takes objects out of their collections before the commit, as far as may be. Those that cannot go so stay
-    /// until then.
+    /// Removes objects from their collections before the commit, as far as that is allowed. The
+    /// others stay until then.
     pub(super) fn take_out_early(&self, writing: &mut Writing, done: u64) {
         if writing.fixing || writing.moving.is_some() || !writing.leaving.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl GlobalHeap {
 }
 
 impl Writing {
-    /// Adds what makes room at once to those that leave with a commit.
+    /// Adds objects that can be removed at once to those that leave with the commit.
     fn take_dead(&mut self, leaving: &mut Vec<Gone>) {
         let open = self.open.iter_mut().map(|open| (open.address, &mut open.recent));
         let closed = self.recent.iter_mut().map(|(&at, closed)| (at, &mut closed.recent));
@@ -195,7 +195,7 @@ impl Writing {
         }
     }
 
-    /// Takes note that objects have gone: who gave them back a second time did so before.
+    /// Forgets objects that were removed; giving one back a second time has happened before that.
     fn forget(&mut self, gone: &[Gone]) {
         self.queued.retain(|other| gone.binary_search_by_key(&other.id(), Gone::id).is_err());
         if !self.staying.is_empty() {

@@ -1,5 +1,6 @@
-//! Objects that are moved when the file is closed: collections of which all are moved, as they are, to free space
-//! before them; those of the last others to room in those before, and to new ones.
+//! Moving objects when the file is closed. Collections of which all objects are moved are copied to
+//! free space before them; from the last of the other collections, objects are written once more to
+//! earlier ones or to new ones.
 
 use super::found::length;
 use super::write::{LARGE_COLLECTION, Writing};
@@ -27,12 +28,12 @@ pub struct Placed {
 pub struct Copies(BTreeMap<u64, (u64, u64)>);
 
 impl Copies {
-    /// Whether none was copied.
+    /// Whether no collection was copied.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the collection at `address` is one of them.
+    /// Whether the collection at `address` was copied.
     pub fn contains(&self, address: u64) -> bool {
         self.0.contains_key(&address)
     }
@@ -56,8 +57,8 @@ impl GlobalHeap {
         Ok((!none).then(|| Placed { address, index, length: length(varlen, reference) }))
     }
 
-    /// Copies collections that have no other objects than these, which are in order, to free space before them,
-    /// the last ones first.
+    /// Copies collections that have only these objects, which are in order, to free space before
+    /// them, the last one first.
     pub fn copy_collections(&self, objects: &[Placed]) -> Result<Copies> {
         let mut writing = self.writing();
         self.close(&mut writing)?;
@@ -85,7 +86,7 @@ impl GlobalHeap {
         Ok(copies)
     }
 
-    /// Lets a reference lead to a copy, if there is one. Says whether there is.
+    /// Makes a reference refer to the copy of its object. Returns whether there is one.
     pub fn refer_to_copy(&self, copies: &Copies, reference: &mut [u8]) -> Result<bool> {
         let width = usize::from(self.medium.sizes().offset);
         let id = reference.get_mut(4..).unwrap_or_default();
@@ -95,7 +96,7 @@ impl GlobalHeap {
         Ok(true)
     }
 
-    /// Gives back collections of which there are copies, when nothing refers to them any more.
+    /// Gives back the originals of copied collections, when nothing refers to them any more.
     pub fn leave_copied(&self, copies: &Copies) {
         let mut writing = self.writing();
         for (&address, &(_, size)) in &copies.0 {
@@ -106,8 +107,8 @@ impl GlobalHeap {
         }
     }
 
-    /// How to move as many of these objects, which are in order, as there is room for: those in the last
-    /// collections.
+    /// A plan to move as many of these objects, which are in order, as there is room for: those in
+    /// the last collections.
     pub fn plan_move(&self, objects: &[Placed]) -> Result<Option<MovePlan>> {
         let starts: Vec<usize> = (0..objects.len())
             .filter(|&at| at == 0 || objects[at - 1].address != objects[at].address)
@@ -129,7 +130,7 @@ impl GlobalHeap {
         Ok(starts.get(first).and_then(plan))
     }
 
-    /// Lets objects have room before what is moved, and new collections, from now on.
+    /// Restricts new objects to room before the moved ones, and to new collections, from now on.
     pub fn begin_moving(&self, plan: MovePlan) -> Result<()> {
         let mut writing = self.writing();
         if writing.moving != Some(plan) {

@@ -15,15 +15,15 @@ pub(super) struct Open {
     pub(super) used: usize,
     /// The index of the next object.
     pub(super) next: u32,
-    /// Whether committed metadata may know of it.
+    /// Whether committed metadata may refer to it.
     pub(super) committed: bool,
     pub(super) dirty: bool,
     pub(super) recent: Recent,
 }
 
 impl Open {
-    /// A collection without some of its objects, whose indexes ascend, the others put together at its
-    /// beginning.
+    /// A collection without some of its objects, whose indexes ascend. The other objects move to
+    /// its beginning.
     pub(super) fn without(
         address: u64,
         bytes: &[u8],

@@ -1,10 +1,11 @@
-//! When an object of the heap can go: as soon as nobody has a reference to it in hand.
+//! Readers of references: an object is removed only when nobody has read a reference to it and not
+//! followed it yet.
 //!
-//! Whoever reads elements and follows their references later, or gives back what they lead to, does so
-//! between [`GlobalHeap::reading`](super::GlobalHeap::reading) and the end of what that returns. Moments are
-//! numbered: an object is given back at a moment that begins when elements no longer refer to it, and it
-//! stays in its place until everybody is done who began before that moment. Who begins later finds other
-//! elements. Nobody ever waits for readers: what cannot go now goes later.
+//! A reader who follows references later, or gives their objects back, does so while it holds the
+//! guard of [`GlobalHeap::reading`](super::GlobalHeap::reading). Moments are numbered. An object is
+//! given back at a moment that begins when elements no longer refer to it, and it stays until all
+//! readers are done who began before that moment; later readers find other elements. Nobody waits
+//! for readers: an object that cannot go now goes later.
 //!
 //! So an object that two writers of one element give back, because both found it there, is given back twice
 //! before it goes, never after its place has become another's.
@@ -12,18 +13,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Who has references in hand, and since when.
+/// The readers that hold references, and the moments when they began.
 #[derive(Default)]
 pub(super) struct Readers(Mutex<Moments>);
 
 #[derive(Default)]
 struct Moments {
     now: u64,
-    /// How many began at a moment and are not done.
+    /// How many readers began at a moment and are not done.
     begun: BTreeMap<u64, usize>,
 }
 
-/// References in elements that were read meanwhile lead to what they led to.
+/// While this lives, references that are read lead to their objects.
 pub struct Reading<'h> {
     readers: &'h Readers,
     since: u64,
@@ -38,14 +39,15 @@ impl Readers {
         Reading { readers: self, since }
     }
 
-    /// A new moment: who begins from now on has no reference to what is given back now.
+    /// Begins a new moment: readers that begin from now on have no reference to objects that are
+    /// given back now.
     pub(super) fn next(&self) -> u64 {
         let mut moments = self.moments();
         moments.now += 1;
         moments.now
     }
 
-    /// What was given back at this moment and before can go.
+    /// The last moment whose objects can be removed.
     pub(super) fn done(&self) -> u64 {
         self.moments().begun.first_key_value().map_or(u64::MAX, |(&since, _)| since)
     }

@@ -1,28 +1,28 @@
 //! Objects of a collection that came since the last commit.
 //!
-//! Nothing committed refers to them: when elements do not either, their room is used again without waiting
-//! for a commit. Not so while one is under way: chunks that it has written already may refer to them.
+//! Nothing committed refers to them. When elements do not either, their room is used again without
+//! waiting for a commit, unless one is under way: chunks that it has written may refer to them.
 
 use std::collections::BTreeMap;
 
-/// Such objects of one collection: all from some index on.
+/// The new objects of one collection: all from some index on.
 #[derive(Default)]
 pub(super) struct Recent {
-    /// The first index of such an object.
+    /// The first index of a new object.
     pub(super) from: u32,
     /// How many of them elements refer to.
     pub(super) live: usize,
-    /// Those to which no element refers, and at which moment they were given back; none for those that
-    /// leave with a commit, which are in their places until then.
+    /// Objects to which no element refers, with the moment when they were given back; `None` for
+    /// objects that leave with a commit and stay until then.
     dead: BTreeMap<u32, Option<u64>>,
-    /// About the bytes of those.
+    /// About the bytes of these objects.
     pub(super) room: usize,
-    /// Whether the collection itself came since the last commit.
+    /// Whether the collection itself is new since the last commit.
     pub(super) whole: bool,
 }
 
 impl Recent {
-    /// Of a collection whose next object has this index.
+    /// The new objects of a collection whose next object has the index `from`.
     pub(super) fn new(from: u32, whole: bool) -> Self {
         Self { from, whole, ..Self::default() }
     }
@@ -38,14 +38,15 @@ impl Recent {
         }
     }
 
-    /// Takes note that an object leaves with a commit, if it is one of these.
+    /// Notes that an object leaves with a commit, if it is new.
     pub(super) fn queue(&mut self, index: u32) {
         if index >= self.from {
             self.dead.insert(index, None);
         }
     }
 
-    /// Indexes of objects that can go when all are done who began before the moment `done`.
+    /// Indexes of objects that can be removed when all readers are done who began before the moment
+    /// `done`.
     pub(super) fn removable(&self, done: u64) -> Vec<u16> {
         let gone = self.dead.iter().filter(|&(_, moment)| moment.is_some_and(|it| it <= done));
         gone.filter_map(|(&index, _)| index.try_into().ok()).collect()
@@ -58,13 +59,14 @@ impl Recent {
         self.room = 0;
     }
 
-    /// Whether nothing of a new collection is needed any more.
+    /// Whether a new collection has no object that is needed.
     pub(super) fn is_empty(&self, done: u64) -> bool {
         let gone = |moment: &Option<u64>| moment.is_some_and(|moment| moment <= done);
         self.whole && self.live == 0 && self.dead.values().all(gone)
     }
 
-    /// Whether so much of a collection of `size` bytes can go that it is worth putting the rest together.
+    /// Whether so much of a collection of `size` bytes can be removed that it is worth compacting
+    /// the rest.
     pub(super) fn is_worth(&self, size: usize) -> bool {
         self.room >= size / 4
     }

@@ -1,8 +1,8 @@
-//! How often collections changed, as far as those who read them need to know.
+//! Counters of changes to collections, for their readers.
 //!
-//! Collections share counters, by their addresses: there is no list of them to keep. That another one of the
-//! same counter changed costs a reader some work, and that one changed is never missed. So a writer, which adds
-//! to one collection at a time, is in the way of few readers of others.
+//! Collections share counters by address, so no list of them is kept. A change of another
+//! collection with the same counter costs a reader some work; a change of its own is never missed.
+//! A writer adds to one collection at a time, and so disturbs few readers of others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +24,7 @@ fn counter(address: u64) -> usize {
 }
 
 impl Counts {
-    /// How often the collection at `address` changed: more often, if others have the same counter.
+    /// The counter of the collection at `address`.
     pub(super) fn of(&self, address: u64) -> u64 {
         self.0[counter(address)]
     }
@@ -46,7 +46,7 @@ impl Renewals {
         self.0[counter(address)].fetch_add(1, Ordering::AcqRel);
     }
 
-    /// All as they are now.
+    /// All counters as they are now.
     pub(super) fn now(&self) -> Counts {
         Counts(std::array::from_fn(|number| self.0[number].load(Ordering::Acquire)))
     }

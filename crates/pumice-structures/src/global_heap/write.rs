@@ -1,11 +1,11 @@
 //! Writing to the global heap: objects come and go, collections are made, filled, reused and freed.
 //!
-//! New objects go to one open collection, which is in memory until it is full or a commit stages it.
-//! Objects that elements no longer refer to are *queued*: they leave their collections in the commit
-//! whose written chunks no longer refer to them, so that what is committed never refers to nothing.
-//! The room that they leave is used again after that, or in that very commit (`leaving.rs`); a collection
-//! without objects is given back. Objects that came since the last commit leave without one (`recent.rs`), and
-//! none leaves while somebody may have a reference to it in hand (`readers.rs`).
+//! New objects go to one open collection, which is in memory until it is full or a commit stages
+//! it. Objects that elements no longer refer to are *queued*: they leave their collections in the
+//! commit whose chunks no longer refer to them, so that committed elements never refer to nothing.
+//! Their room is used again after that, or in that very commit (`leaving.rs`); a collection without
+//! objects is given back. Objects that are new since the last commit leave without one
+//! (`recent.rs`), and no object leaves while a reader may have a reference to it (`readers.rs`).
 
 use super::found::{Found, Sink, collect};
 use super::leaving::Gone;
@@ -28,31 +28,33 @@ use std::sync::{MutexGuard, PoisonError};
 pub(super) const LARGE_COLLECTION: usize = 64 << 10;
 /// How many collections with room are remembered.
 const ROOMY: usize = 64;
-/// Less room than this is not worth remembering.
+/// Free room of fewer bytes is not remembered.
 const LEAST_ROOM: usize = 64;
 
-/// What is being written.
+/// The state of writing.
 #[derive(Default)]
 pub(super) struct Writing {
     pub(super) open: Option<Open>,
     /// Collections with room for more, and how many bytes.
     pub(super) roomy: BTreeMap<u64, usize>,
-    /// What came since the last commit to collections that are not open.
+    /// New objects in collections that are not open.
     pub(super) recent: BTreeMap<u64, Closed>,
-    /// Those of them that are new and to which no element refers.
+    /// New collections to whose objects no element refers.
     pub(super) empty: Vec<u64>,
-    /// Whether a commit is under way, which may have written references to anything already.
+    /// Whether a commit is under way, which may have written references to any object.
     pub(super) committing: bool,
-    /// The same until all of it is done: what it writes may refer to what was given back meanwhile.
+    /// Whether a commit is still writing: its chunks may refer to objects that were given back
+    /// meanwhile.
     pub(super) fixing: bool,
-    /// Objects that nothing refers to once the chunks of now are written.
+    /// Objects to which nothing refers once the present chunks are written.
     pub(super) queued: Vec<Gone>,
-    /// Those that stay until a commit: by collection and index, the moment they were given back.
+    /// New objects that stay until a commit: by collection and index, the moment when they were
+    /// given back.
     pub(super) staying: BTreeMap<(u64, u32), u64>,
-    /// Those that the commit under way takes out.
+    /// Objects that the commit under way removes.
     pub(super) leaving: Vec<Gone>,
-    /// Where collections were that are given back: what is read there, by who has a reference from before, is
-    /// another's.
+    /// Addresses of collections that are given back: a reader with an old reference would find
+    /// another object there.
     pub(super) freed: HashSet<u64>,
     /// Bytes of collections that objects were taken out of since the last commit.
     pub(super) early: usize,
@@ -85,9 +87,9 @@ impl GlobalHeap {
         Ok(id)
     }
 
-    /// Notes that nothing refers any more to what elements, as the file has them, refer to. Nobody has a copy of
-    /// them but those who [read](Self::reading) them: space of what came since the last commit is free at once.
-    /// Says whether there was anything else.
+    /// Gives back the objects that elements in the file's form refer to. Only holders of
+    /// [`reading`](Self::reading) may have copies of the elements. The room of new objects is free
+    /// at once. Returns whether there were other objects.
     pub fn discard(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<bool> {
         let mut found = Vec::new();
         collect(self, datatype, &mut elements, self.medium.sizes().offset, &mut found)?;
@@ -100,14 +102,14 @@ impl GlobalHeap {
         Ok(writing.queued.len() > queued)
     }
 
-    /// Whether the next new object needs a new collection as far as is known.
+    /// Whether the next new object needs a new collection, as far as is known.
     pub fn knows_no_room(&self) -> bool {
         let writing = self.writing();
         writing.open.is_none() && writing.roomy.is_empty()
     }
 
-    /// If the last object made a new collection necessary, and what was given back since makes other room: lets
-    /// the next ones have that, and gives what [`return_to`](Self::return_to) is to be told then.
+    /// Lets the next objects use room of objects that were given back, if the last one made a new
+    /// collection necessary. Returns the argument for [`return_to`](Self::return_to).
     pub fn leave_new(&self) -> Result<Option<Vec<(u64, usize)>>> {
         let mut writing = self.writing();
         let new = writing.open.as_ref().is_some_and(|open| self.medium.is_fresh(open.address));
@@ -122,7 +124,8 @@ impl GlobalHeap {
         Ok(Some(new))
     }
 
-    /// Lets objects have collections again that were left, as far as these are still there.
+    /// Lets objects use the collections again that [`leave_new`](Self::leave_new) put aside, as far
+    /// as they exist.
     pub fn return_to(&self, left: Vec<(u64, usize)>) {
         let mut writing = self.writing();
         for (address, room) in left {
@@ -132,7 +135,7 @@ impl GlobalHeap {
         }
     }
 
-    /// Notes that nothing refers any more to an object, and nobody knows of it.
+    /// Gives back an object to which no reader has a reference.
     pub fn discard_object(&self, address: u64, index: u32) {
         let mut writing = self.writing();
         let moment = self.readers.next();
@@ -167,7 +170,7 @@ impl GlobalHeap {
         }
     }
 
-    /// The bytes of a collection that differs from what the file has.
+    /// The bytes of a collection that differs from the file.
     pub(super) fn changed(&self, address: u64) -> Option<Vec<u8>> {
         let writing = self.writing();
         match &writing.open {
@@ -176,7 +179,7 @@ impl GlobalHeap {
         }
     }
 
-    /// A collection as it is, while nobody changes any.
+    /// The present collection; the caller keeps writers out.
     pub(super) fn read_alone(&self, address: u64) -> Result<Loaded> {
         let writing = self.writing();
         match &writing.open {
@@ -193,8 +196,8 @@ impl GlobalHeap {
         }
     }
 
-    /// Takes note that a collection that the file has is about to be made anew, or to go. Whoever reads it
-    /// has asked whether it has [changed](Self::changed), and so waited for what was written before.
+    /// Notes that a collection in the file is about to be rewritten or freed. A reader has asked
+    /// whether it has [changed](Self::changed), and so waited for earlier writes.
     pub(super) fn note_renewed(&self, address: u64) {
         self.renewed.add(address);
         self.kept().drop_one(address);
@@ -228,8 +231,8 @@ impl GlobalHeap {
         Ok((address, added))
     }
 
-    /// Lets the open collection have room for an object that takes `need` bytes: without objects that
-    /// nobody needs, or another one.
+    /// Makes room for an object of `need` bytes in the open collection: removes unneeded objects,
+    /// or opens another collection.
     fn make_room(&self, writing: &mut Writing, need: usize) -> Result<()> {
         let done = self.readers.done();
         if let Some(open) = &mut writing.open
@@ -301,7 +304,7 @@ impl GlobalHeap {
         Ok(open)
     }
 
-    /// Writes the open collection: straight to the file if nothing committed can know of it.
+    /// Writes the open collection; directly to the file if nothing committed can refer to it.
     pub(super) fn close(&self, writing: &mut Writing) -> Result<()> {
         let Some(open) = writing.open.take() else { return Ok(()) };
         self.note_renewed(open.address);
@@ -328,8 +331,8 @@ impl Writing {
         self.moving.map_or(usual, |plan| plan.size)
     }
 
-    /// Takes note that no element refers to objects of one collection any more: those that came since the
-    /// last commit make room at once, unless one is under way.
+    /// Notes that no element refers to these objects of one collection. New objects make room at
+    /// once, unless a commit is under way.
     fn give_back(&mut self, found: &[Found], moment: u64, context: &Context) {
         let address = found[0].address;
         if self.committing {
@@ -363,7 +366,7 @@ impl Writing {
         }
     }
 
-    /// Takes note of what came since the last commit to a collection that is not open.
+    /// Notes new objects in a collection that is not open.
     fn note_closed(&mut self, address: u64, closed: Closed) {
         if closed.recent.whole && closed.recent.live == 0 {
             self.empty.push(address);
@@ -387,7 +390,7 @@ impl Writing {
     }
 }
 
-/// What came to a collection since the last commit, if anything did.
+/// The new objects of a collection, if it has any.
 pub(super) fn recent_in<'w>(
     open: &'w mut Option<Open>,
     closed: &'w mut BTreeMap<u64, Closed>,

@@ -1,10 +1,12 @@
-//! The version 1 B-tree: the index of every dataset whose layout message is older than version 4.
+//! The version 1 B-tree: the index of every chunked dataset whose layout message is older than
+//! version 4.
 //!
-//! Keys are the first cells of chunks, in row-major order. Child `i` of a node holds what lies from
-//! key `i` up to key `i + 1`, so one binary search per level finds a chunk. Nodes are read when they
-//! are first needed, kept by address, and written where they were read from. As in libhdf5, the root
-//! never moves, a full node is split (unevenly at either end, where appending goes on), a node without
-//! children goes unless it is the root, and nodes of one level know their neighbours.
+//! Keys are the first cells of chunks, in row-major order. Child `i` of a node holds the chunks
+//! from key `i` up to key `i + 1`, so one binary search per level finds a chunk. Nodes are read
+//! when they are first needed, kept by address, and written where they were read from. As in
+//! libhdf5, the root never moves, a full node is split (unevenly at either end, where appending
+//! goes on), a node without children is freed unless it is the root, and nodes of one level know
+//! their neighbours.
 
 mod edit;
 
@@ -21,7 +23,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// As many children as a node mostly has room for, and what it takes beside them.
+/// The usual capacity of a node, in children, and its memory beside them.
 const MOST_CHILDREN: usize = 2 * USUAL_CHUNK_NODE_RANK as usize;
 const NODE_OVERHEAD: usize = 192;
 

@@ -1,7 +1,6 @@
 //! Encoded entries of an array, in memory: a page, a data block or the first of an index block.
 //!
-//! Entries stay encoded until somebody asks for one, so that loading costs a checksum and writing
-//! costs a copy.
+//! Entries stay encoded until they are asked for: loading costs a checksum, writing costs a copy.
 
 use pumice_bytes::{DecodeError, Reader};
 use pumice_format::index::{ChunkRecord, RecordFormat};
@@ -9,7 +8,7 @@ use pumice_medium::zeroed;
 use pumice_medium::{Error, Result};
 use std::collections::HashSet;
 
-/// What a page takes in memory beside its entries.
+/// Memory of a page beside its entries.
 pub(super) const PAGE_OVERHEAD: usize = 64;
 
 /// Some entries, and whether they differ from the file.
@@ -90,8 +89,8 @@ fn missing(entry: u64, count: usize) -> DecodeError {
 
 /// The blocks of one index that are in memory, by address.
 ///
-/// A block has one parent. A file where two refer to the same block is damaged, and could otherwise
-/// make a small file into a large index, or a tree without an end.
+/// A block has one parent. A damaged file where two refer to the same block could make a large
+/// index of a small file, or a tree without end.
 #[derive(Debug, Default)]
 pub struct Claims(HashSet<u64>);
 

@@ -29,7 +29,7 @@ pub(super) struct ExtensibleArray {
     root: Link<Root>,
 }
 
-/// What all blocks of one array share.
+/// The parameters that all blocks of one array share.
 #[derive(Debug)]
 struct Array {
     format: RecordFormat,
@@ -41,7 +41,7 @@ struct Array {
     dirty: bool,
     statistics: ExtensibleArrayStatistics,
     claims: Claims,
-    /// Bytes of entries in memory, but for those of the index block: an upper bound.
+    /// Bytes of entries in memory, without those of the index block: an upper bound.
     loaded: usize,
 }
 

@@ -316,7 +316,7 @@ impl FixedArray {
         Ok(Some((entries, entry)))
     }
 
-    /// Makes the block and the page that hold `slot`, if they are not there yet.
+    /// Creates the block and the page of `slot`, if they do not exist.
     fn create_entries(&mut self, io: &dyn MetadataIo, slot: u64) -> Result<()> {
         if !self.load_block(io)? {
             let in_block = if self.geometry.pages == 0 { self.geometry.entries } else { 0 };

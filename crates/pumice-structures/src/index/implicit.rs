@@ -1,8 +1,8 @@
 //! The implicit index: all chunks of the maximum extent stand one after another, in slot order.
 //!
-//! There is nothing on disk but the address of the first chunk, so a chunk can be "inserted" only
-//! where it already is, and one that is removed, because the extent shrinks, keeps its space: it is
-//! filled anew when the extent grows. All chunks must lie inside the file, so that listing them ends.
+//! The file has only the address of the first chunk. So a chunk can be "inserted" only at its own
+//! address, and a chunk that is removed when the extent shrinks keeps its space: it is filled anew
+//! when the extent grows. All chunks must lie inside the file, so that listing them ends.
 
 use super::Visit;
 use super::shape::{IndexShape, Slots};
@@ -96,7 +96,7 @@ impl Implicit {
         Err(Error::Unsupported("moving a chunk of an implicit index".into()))
     }
 
-    /// Nothing: the chunk keeps its space.
+    /// Does nothing: the chunk keeps its space.
     pub(super) fn remove(
         &mut self,
         _io: &dyn MetadataIo,

@@ -1,6 +1,7 @@
 //! The single-chunk index: the layout message itself describes the only chunk.
 //!
-//! Nothing is staged here: whoever commits puts [`record`](Single::record) into the message.
+//! Nothing is staged here: the caller of the commit puts [`record`](Single::record) into the layout
+//! message.
 
 use super::Visit;
 use super::shape::{IndexShape, outside};

@@ -39,8 +39,8 @@ fn decode(
     Ok(format.decode_tree_record(rank, &mut reader)?)
 }
 
-/// Fails if a chunk does not come behind the one before it: who goes on from the last one would see it again, or
-/// never come to an end.
+/// Fails if a chunk does not come behind the one before it: a caller who continues from the last
+/// one would see it again, or never finish.
 pub(super) fn check_order(last: Option<&Coord>, coord: &Coord) -> Result<()> {
     match last.filter(|last| *last >= coord) {
         Some(last) => {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use pumice_cache::PolicyKind;
-use pumice_cache::simulate::{PrivateCaches, Score, optimum, replay};
+use pumice_trace::simulate::{PrivateCaches, Score, optimum, replay};
 
 use super::{CHUNK, Sample};
 

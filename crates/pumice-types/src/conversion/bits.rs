@@ -15,10 +15,10 @@ const LARGEST: usize = 16;
 /// Two numbers of any layout.
 #[derive(Debug, Clone)]
 pub(super) struct BitsKernel {
-    /// Bytes of a source element, and those of them that are looked at.
+    /// Bytes of a source element, and those of them that are used.
     element: usize,
     window: Range<usize>,
-    /// What these are.
+    /// The number in these bytes.
     source: Number,
     target: Number,
 }
@@ -86,8 +86,8 @@ pub(super) fn integer_value(integer: &Integer, bytes: &[u8]) -> Option<i128> {
     }
 }
 
-/// The bytes of an element that are looked at, and the number that they are: all, but of an integer of more than
-/// [`LARGEST`] bytes those with its bits.
+/// The bytes of an element that are used, and the number in them: all bytes, except of an integer
+/// of more than [`LARGEST`] bytes, where they are those with its bits.
 fn windowed(number: &Number) -> Option<(Range<usize>, Number)> {
     let size = number.size();
     let Number::Integer(integer) = number else { return Some((0..size, number.clone())) };

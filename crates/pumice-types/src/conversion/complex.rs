@@ -2,7 +2,7 @@
 
 use crate::model::{Complex, Compound, Datatype, Float, Member};
 
-/// Names of the parts: h5py's, Julia's and MATLAB's, and what others write out.
+/// Names of the parts: h5py's, Julia's and MATLAB's, and longer ones.
 const REAL: [&str; 3] = ["r", "re", "real"];
 const IMAGINARY: [&str; 4] = ["i", "im", "imag", "imaginary"];
 
@@ -12,7 +12,8 @@ pub(super) fn like(complex: &Complex, compound: &Compound) -> Option<Compound> {
     Some(named(&complex.base, [&real.name, &imaginary.name]))
 }
 
-/// `from` with the names that `to` has for the parts of complex numbers, if both are such and the names differ.
+/// `from` with `to`'s names of the real and imaginary parts, if both are complex numbers and the
+/// names differ.
 pub(super) fn renamed(from: &Compound, to: &Compound) -> Option<Compound> {
     let ([real, imaginary], [new_real, new_imaginary]) = (parts(from)?, parts(to)?);
     if real.name == new_real.name && imaginary.name == new_imaginary.name {
@@ -29,7 +30,7 @@ fn named(base: &Float, names: [&str; 2]) -> Compound {
     Compound::packed(names.map(|name| (name, Datatype::Float(base.clone()))))
 }
 
-/// The real and the imaginary part, if a compound has these and nothing else.
+/// The real and the imaginary part, if a compound has just these.
 fn parts(compound: &Compound) -> Option<[&Member; 2]> {
     let [one, other] = compound.members.as_slice() else { return None };
     let floats = [one, other].iter().all(|part| matches!(part.datatype, Datatype::Float(_)));

@@ -21,7 +21,7 @@ pub(super) struct CompoundKernel {
     overwrites_target: bool,
 }
 
-/// One member, or several that lie side by side and are copied as they are.
+/// One member, or several that lie side by side and are copied as bytes.
 #[derive(Debug, Clone)]
 struct Part {
     source_offset: usize,

@@ -3,7 +3,7 @@
 use super::{Kernel, Number};
 use crate::model::Enumeration;
 
-/// Values of two enumerations with the same names.
+/// Converts values between two enumerations by name.
 #[derive(Debug, Clone)]
 pub(super) struct EnumKernel {
     source_size: usize,

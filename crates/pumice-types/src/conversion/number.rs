@@ -22,7 +22,7 @@ pub(super) enum NumberKernel {
     Cast(CastKernel),
 }
 
-/// A loop for two machine types, and what to swap around it.
+/// A loop for two machine types, with byte swaps around it.
 #[derive(Debug, Clone)]
 pub(super) struct CastKernel {
     cast: fn(&[u8], &mut [u8]),

@@ -30,7 +30,7 @@ unsafe impl H5Type for String {
     }
 }
 
-/// Text that is written: what is read is a `String`.
+/// Text for writing; it is read as a `String`.
 // SAFETY: it is not plain.
 unsafe impl H5Type for &str {
     const PLAIN: bool = false;
@@ -85,7 +85,7 @@ unsafe impl<T: H5Type> H5Type for Vec<T> {
     }
 }
 
-/// A sequence that is written: what is read is a `Vec`.
+/// A sequence for writing; it is read as a `Vec`.
 // SAFETY: it is not plain.
 unsafe impl<T: H5Type> H5Type for &[T] {
     const PLAIN: bool = false;
@@ -116,7 +116,7 @@ unsafe impl<T: H5Type> H5Type for &[T] {
 impl OrNull for String {}
 impl<T: H5Type> OrNull for Vec<T> {}
 
-/// What a file has not: null, which is neither an empty text nor an empty sequence.
+/// Null, which differs from an empty text or sequence.
 // SAFETY: it is not plain.
 unsafe impl<T: OrNull> H5Type for Option<T> {
     const PLAIN: bool = false;

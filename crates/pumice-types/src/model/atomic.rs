@@ -111,7 +111,7 @@ pub struct Float {
     pub exponent_location: u8,
     /// Bits of the exponent.
     pub exponent_size: u8,
-    /// What is added to the exponent before it is stored.
+    /// The number that is added to the exponent before it is stored.
     pub exponent_bias: u32,
     /// Position of the mantissa's lowest bit.
     pub mantissa_location: u8,
@@ -259,11 +259,11 @@ impl Bitfield {
 pub struct Opaque {
     /// Bytes of an element.
     pub size: u32,
-    /// What the bytes are, in the words of their author; without trailing null bytes.
+    /// The description of the bytes, without trailing null bytes.
     pub tag: String,
 }
 
-/// What a reference points at.
+/// The kind of object that a reference names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferenceKind {
     /// An object, by its address (type 0).
@@ -292,6 +292,6 @@ pub enum ReferenceKind {
 pub struct Reference {
     /// Bytes of an element.
     pub size: u32,
-    /// What it points at.
+    /// The kind of object that it names.
     pub kind: ReferenceKind,
 }

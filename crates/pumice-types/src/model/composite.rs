@@ -10,7 +10,7 @@ pub struct Member {
     pub name: String,
     /// Where it starts, in bytes from the compound's start.
     pub offset: u32,
-    /// What it holds.
+    /// The datatype of the member.
     pub datatype: Datatype,
 }
 
@@ -102,7 +102,7 @@ impl Enumeration {
     }
 }
 
-/// What a variable-length element is.
+/// The kind of a variable-length element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VarLenKind {
     /// A sequence of base elements.
@@ -123,7 +123,7 @@ pub struct VarLen {
     pub size: u32,
     /// Sequence or string.
     pub kind: VarLenKind,
-    /// What the sequence is made of; bytes for strings.
+    /// The base type of the sequence; bytes for strings.
     pub base: Box<Datatype>,
 }
 
@@ -144,7 +144,7 @@ impl VarLen {
 pub struct Array {
     /// Its shape, slowest axis first.
     pub dims: Vec<u32>,
-    /// What it is made of.
+    /// The datatype of its elements.
     pub base: Box<Datatype>,
 }
 

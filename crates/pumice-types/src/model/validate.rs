@@ -1,4 +1,4 @@
-//! Whether a datatype makes sense: the checks that libhdf5 makes when it builds one.
+//! Validity of datatypes: the checks that libhdf5 makes when it builds one.
 
 use super::{Array, Bitfield, ByteOrder, Compound, Datatype, Enumeration, Float, Integer};
 use crate::TypeError;

@@ -87,7 +87,7 @@ pub(super) fn evaluate<T: Scalar>(root: &Node, elements: &mut [u8]) {
     }
 }
 
-/// What a node is worth.
+/// The value of a node.
 enum Value<T> {
     Number(f64),
     Elements(Vec<T>),

@@ -21,7 +21,7 @@ struct Parser<'a> {
     expression: &'a str,
     /// The byte that comes next.
     at: usize,
-    /// What the element is called.
+    /// The name of the element.
     name: Option<&'a str>,
     depth: usize,
     operations: usize,

@@ -3,8 +3,8 @@
 use super::Value;
 use std::fmt::{self, Display, Formatter, Write as _};
 
-/// As Rust and JSON write such values: text in quotes if it is inside of something, members by name, names of
-/// enumerations as they are.
+/// Shows values as Rust and JSON do: text inside of something in quotes, members by name, names of
+/// enumerations without quotes.
 ///
 /// ```
 /// use pumice_types::Value;
@@ -68,8 +68,9 @@ fn list<'a>(
     formatter.write_char(close)
 }
 
-/// As formats without types of HDF5 have it: compounds are maps, enumerations their names, complex numbers pairs;
-/// text that is no UTF-8, and what is stored as bytes, are bytes. Numbers that have none of 64 bits are of 128.
+/// Serializes for formats without types of HDF5: compounds are maps, enumerations their names,
+/// complex numbers pairs; text that is not UTF-8, and values stored as bytes, are bytes. Numbers
+/// beyond 64 bits have 128.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,8 +104,9 @@ mod read {
     use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
     use std::fmt;
 
-    /// Maps become compounds, lists sequences, `true` and `false` names of an enumeration; what it is written to
-    /// decides about the rest, as [`Heaped::from_values`](crate::Heaped::from_values) does.
+    /// Maps become compounds, lists sequences, `true` and `false` names of an enumeration; the
+    /// datatype of the target decides about the rest
+    /// ([`Heaped::from_values`](crate::Heaped::from_values)).
     impl<'de> Deserialize<'de> for Value {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_any(Any)

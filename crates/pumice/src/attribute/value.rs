@@ -1,4 +1,4 @@
-//! What can become an attribute.
+//! Values for attributes.
 
 use pumice_engine::attribute::{self, NewAttribute, Values};
 use pumice_engine::file::File as Engine;
@@ -10,9 +10,9 @@ use pumice_types::{
     VarLenKind, plain, to_elements,
 };
 
-/// What can be stored as an attribute: a number, `bool`, text, an array, slice or vector of an
-/// [`H5Type`], one such value ([`Scalar`]), text of a fixed length ([`FixedLength`]),
-/// [data of variable length](crate::VariableLength), [references](crate::Reference).
+/// A value for an attribute: a number, `bool`, text, an array, slice or vector of an [`H5Type`],
+/// one such value ([`Scalar`]), text of a fixed length ([`FixedLength`]), [data of variable
+/// length](crate::VariableLength), [references](crate::Reference).
 ///
 /// Text is of variable length and UTF-8, which h5py reads as `str`. Where there is an attribute of that name which is
 /// text too, its form stays: fixed length, padding, character set. If it was too short, it becomes as
@@ -33,7 +33,7 @@ pub trait AttributeValue {
     /// The attribute of this value.
     fn attribute(&self, name: &str) -> Result<NewAttribute>;
 
-    /// The text, if the value is one whose form an attribute that is there decides.
+    /// The text, if the value is text that takes the form of an existing attribute.
     #[doc(hidden)]
     fn text(&self) -> Option<&str> {
         None
@@ -102,7 +102,7 @@ fn check_text(text: &str) -> Result<()> {
     }
 }
 
-/// An attribute of values, with what they refer to.
+/// An attribute of values, with the heap objects that they refer to.
 fn of_values<T: H5Type>(name: &str, extent: Extent, values: &[T]) -> Result<NewAttribute> {
     let datatype = T::datatype();
     if let Some(bytes) = plain::bytes(values) {
@@ -215,7 +215,7 @@ impl AttributeValue for &String {
     }
 }
 
-/// Text as an attribute of a fixed length: as long as it is, UTF-8, padded with null bytes.
+/// Text as an attribute of a fixed length: the length of the text, UTF-8, padded with null bytes.
 ///
 /// ```
 /// use pumice::{File, FixedLength};

@@ -91,8 +91,9 @@ impl DatasetBuilder {
         self.edit(Edit::Add(Sections::All, filter))
     }
 
-    /// Adds a filter to one section of a chunk, which loses its default filters. One for the selection
-    /// is ignored if the dataset is not sparse, one for the heap if it has no variable-length data.
+    /// Adds a filter to one section of a chunk, which loses its default filters. A filter for the
+    /// selection is ignored if the dataset is not sparse, one for the heap if it has no
+    /// variable-length data.
     ///
     /// ```
     /// use pumice::{File, FilterSpec, Section};
@@ -107,7 +108,7 @@ impl DatasetBuilder {
         self.edit(Edit::Add(Sections::One(section), filter))
     }
 
-    /// Changes a filter that is there, by default or because it was added: the one of the same id.
+    /// Replaces the filter with the same id, be it a default or added.
     pub fn modify_filter(self, sections: impl Into<Sections>, filter: FilterSpec) -> Self {
         self.edit(Edit::Modify(sections.into(), filter))
     }

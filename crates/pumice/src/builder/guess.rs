@@ -1,20 +1,20 @@
-//! The shape of a chunk where nobody gave one.
+//! The default shape of a chunk.
 
 use super::Access;
 
 /// An axis that can grow counts as at least this long.
 const GROWING: u64 = 1024;
 
-/// A chunk of about `cells` cells, with sides as equal as the shape allows but for what `access` says. An
-/// axis that can grow counts as 1024 cells at least: cells that are not there yet take space.
+/// A chunk of about `cells` cells, with sides as equal as the shape and `access` allow. An axis
+/// that can grow counts as 1024 cells at least: absent cells take space.
 pub(super) fn chunk_shape(shape: &[u64], max: &[u64], cells: u64, access: Access) -> Vec<u64> {
     let lengths = axes(shape, max, GROWING);
     let chunk = shape_within(&lengths, cells, access);
     framed(chunk, &lengths, [shape, max], cells, access)
 }
 
-/// The same for a sparse chunk, where cells that are not there take no space: axes that can grow count as
-/// long as it takes that the chunk has its `cells`, if they may become so long.
+/// The default shape of a sparse chunk, where absent cells take no space: axes that can grow count
+/// as long as the chunk needs for its `cells`, within their maximum.
 pub(super) fn sparse_chunk_shape(
     shape: &[u64],
     max: &[u64],
@@ -88,7 +88,8 @@ fn divisor(length: u64, side: u64) -> u64 {
         .unwrap_or_else(|| even(length, side))
 }
 
-/// About `side`, so that an axis of `length` cells has no chunk that is much shorter than others.
+/// About `side`, adjusted so that an axis of `length` cells has no chunk that is much shorter than
+/// others.
 pub(super) fn even(length: u64, side: u64) -> u64 {
     if length <= side {
         return side;
@@ -99,7 +100,7 @@ pub(super) fn even(length: u64, side: u64) -> u64 {
     length.div_ceil((chunks + more).round() as u64)
 }
 
-/// The lengths that axes count as, where those that can grow are `growing` cells long at least.
+/// The lengths that axes count as: those that can grow are at least `growing` cells long.
 fn axes(shape: &[u64], max: &[u64], growing: u64) -> Vec<u64> {
     let axes = shape.iter().zip(max);
     axes.map(|(&now, &max)| if max > now { now.max(growing).min(max) } else { now.max(1) })

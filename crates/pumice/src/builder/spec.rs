@@ -8,33 +8,32 @@ use pumice_engine::{Error, Result};
 use pumice_space::Extent;
 use pumice_types::{Conversion, Heaped, HeapedConversion};
 
-/// About how many bytes a dense chunk has, if its shape is not given: enough for fast filters and
-/// few system calls, small enough that a hundred fit into a cache.
+/// The bytes of a dense chunk by default, about: enough for fast filters and few system calls, few
+/// enough that a hundred fit into a cache.
 const DENSE_CHUNK_BYTES: u64 = 256 << 10;
-/// About how many defined cells a sparse chunk has, if its shape is not given: enough that what is
-/// stored besides them does not count, and few enough that a row or a column, which passes through
-/// many chunks, is read fast.
+/// The defined cells of a sparse chunk by default, about: enough that the chunk's overhead is
+/// small, few enough that a row or a column, which passes through many chunks, is read fast.
 const SPARSE_CHUNK_DEFINED: f64 = 16384.0;
 /// No sparse chunk has more or fewer cells by default.
 const SPARSE_CHUNK_CELLS: (f64, f64) = ((1u64 << 16) as f64, (1u64 << 26) as f64);
-/// A row of a sparse dataset lies in at most so many chunks by default, unless these would have to be so
-/// many times as wide as otherwise.
+/// A row of a sparse dataset lies in at most this many chunks by default, unless these would have
+/// to be that many times as wide as otherwise.
 const MOST_ACROSS: u64 = 14;
 const MOST_WIDENING: u64 = 4;
-/// About how many defined cells a sparse chunk has whose values are stored as they are, and how many times as wide as
-/// high it is: nobody decodes values then, so that larger chunks cost a column little, and rows that are cut into
+/// The defined cells of a sparse chunk whose values have no filters, about, and its width divided
+/// by its height. Values are not decoded then, so larger chunks cost a column little, and rows in
 /// fewer pieces are written faster.
 const PLAIN_CHUNK_DEFINED: f64 = 24576.0;
 const PLAIN_WIDTH: f64 = 2.5;
-/// About how many cells a dense chunk with variable-length data has, if its shape is not given: with short
-/// strings that is a megabyte or two.
+/// The cells of a dense chunk with variable-length data by default, about: with short strings a
+/// megabyte or two.
 const HEAP_CHUNK_CELLS: u64 = 1 << 15;
 /// About how many defined cells a sparse one has.
 const HEAP_CHUNK_DEFINED: f64 = 10_000.0;
 
 impl DatasetBuilder {
-    /// Makes the dataset, and the groups on the way to it. A filter that is not optional must be available: without
-    /// it, nothing could be stored.
+    /// Creates the dataset, and the groups on the way to it. A filter that is not optional must be
+    /// available, because nothing could be stored without it.
     pub fn create(self, path: &str) -> Result<Dataset> {
         let spec = self.spec().map_err(|error| error.at(path))?;
         self.group.link_dataset(path, spec)
@@ -70,7 +69,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// Sets the fill value, and what it refers to unless it refers to the file.
+    /// Sets the fill value, with the objects that it refers to unless they are in the file.
     fn put_fill(&self, spec: &mut DatasetSpec) -> Result<()> {
         let heaped = match &self.fill {
             None => None,
@@ -136,8 +135,8 @@ impl DatasetBuilder {
         Err(Error::Invalid(format!("{what} {why}")))
     }
 
-    /// The chunk that was given, or the one that is chosen. If that makes more chunks than can be counted, it is
-    /// not the caller who chose it.
+    /// The chunk that was given, or the default. A default must not make more chunks than can be
+    /// counted.
     fn chunk_or(&self, default: impl FnOnce() -> Vec<u64>) -> Result<Vec<u64>> {
         if let Some(chunk) = &self.chunk {
             return Ok(chunk.clone());
@@ -202,9 +201,9 @@ impl DatasetBuilder {
         })
     }
 
-    /// A chunk of about so many `defined` cells, `width` times as wide as it is high, or wider so that a row lies in at
-    /// most [`MOST_ACROSS`] chunks: of an array with many defined cells, a row has few of them, and each
-    /// chunk that it lies in is decoded whole.
+    /// A chunk of about `defined` defined cells, `width` times as wide as high, or wider so that a
+    /// row lies in at most [`MOST_ACROSS`] chunks: every chunk of a row is decoded whole, though
+    /// the row has few of its cells.
     fn default_sparse_chunk(&self, defined: f64, width: f64) -> Vec<u64> {
         let cells = (defined / self.density).clamp(SPARSE_CHUNK_CELLS.0, SPARSE_CHUNK_CELLS.1);
         let max = self.max_shape.as_deref().unwrap_or(&self.shape);

@@ -14,7 +14,7 @@ use pumice_space::{Dims, Points, Selection};
 use pumice_types::Element;
 use std::borrow::Borrow;
 
-/// A matrix of up to so many rows and columns is read as a window.
+/// A matrix of up to this many rows and columns is read as a window.
 const WINDOW: u64 = 1 << 24;
 
 /// Which lines of a matrix are compressed.
@@ -201,12 +201,13 @@ impl Dataset {
     /// The defined cells of a matrix as compressed lines, in blocks of consecutive lines that
     /// together are the whole matrix. A block has at most about a million cells, or one line.
     ///
-    /// Of a sparse matrix, stored chunks are visited alone: lines in which nothing is stored are a block of up to a
-    /// million lines, of which only the pointers are made. Every line has one, also if it is empty: a matrix of far
-    /// more lines than memory has room for is read by [`coo_blocks`](Self::coo_blocks).
+    /// Of a sparse matrix, only stored chunks are visited: lines without stored chunks are a block
+    /// of up to a million lines, of which only the pointers are made. Every line has a pointer,
+    /// also if it is empty: read a matrix of far more lines than memory has room for by
+    /// [`coo_blocks`](Self::coo_blocks).
     ///
-    /// They are those of the shape that the matrix has now, and of the chunks that it has: of one that is resized
-    /// meanwhile, lines and cells that are gone are empty, and new ones are not there.
+    /// The blocks are those of the present shape and chunks. If the matrix is resized meanwhile,
+    /// removed lines and cells are empty, and new ones do not appear.
     pub fn compressed_blocks<T: Element>(&self, lines: Lines) -> Result<CompressedBlocks<T>> {
         self.require_matrix()?;
         CompressedBlocks::new(self.clone(), lines)

@@ -79,8 +79,8 @@ impl Dataset {
     /// All defined cells, chunk by chunk and in row-major order within a block. A block has at most
     /// about a million cells.
     ///
-    /// They are those of the shape that the dataset has now, and of the chunks that it has: of one that is resized
-    /// meanwhile, cells that are gone are left out, and new ones are not there.
+    /// The blocks are those of the present shape and chunks. If the dataset is resized meanwhile,
+    /// removed cells are left out, and new ones do not appear.
     pub fn coo_blocks<T: Element>(&self) -> Result<CooBlocks<T>> {
         let (shape, mut blocks) = (self.shape(), VecDeque::new());
         self.for_each_part_of(
@@ -111,7 +111,7 @@ pub struct CooBlocks<T> {
     dataset: Dataset,
     /// That of the dataset at the beginning.
     shape: Vec<u64>,
-    /// What is still to be read, next first.
+    /// The blocks that are left, next first.
     blocks: VecDeque<Block>,
     element: std::marker::PhantomData<fn() -> T>,
 }

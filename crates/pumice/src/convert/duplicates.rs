@@ -1,4 +1,4 @@
-//! What becomes of a cell that is named more than once.
+//! The rules for cells that are named more than once.
 
 use crate::Dataset;
 use pumice_engine::{Error, Result};
@@ -6,32 +6,32 @@ use pumice_space::{Points, Selection};
 use pumice_types::Element;
 use std::cmp::Ordering;
 
-/// What becomes of a cell that is named more than once, or is defined already.
+/// The rule for a cell that is named more than once, or is defined already.
 ///
-/// By all rules but `Last`, what is defined is looked at first. Several threads may do so with one dataset, by
-/// any of these rules: each block of cells is looked at and written in one step for the others, so that no sum
-/// is lost and no cell is taken for undefined twice. Plain writes do not wait for that, nor do erasing and
-/// `Last`: what one of them does to the same cells between look and write may be overwritten. A virtual
-/// dataset and its sources are several datasets here.
+/// All rules but `Last` look at defined cells first. Several threads may write to one dataset by
+/// any of these rules: for them, each block of cells is looked at and written in one step, so that
+/// no sum is lost and no cell is taken for undefined twice. Plain writes, erasures and `Last` do
+/// not wait for that; their changes to the same cells between look and write may be overwritten. A
+/// virtual dataset and its sources are several datasets here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Duplicates {
     /// The last value counts.
     #[default]
     Last,
-    /// The first value counts; what is defined already stays.
+    /// The first value counts; a defined cell keeps its value.
     First,
-    /// The sum of all values, and of what is defined already, of integers or floating-point numbers.
-    /// Sums are exact in a dataset of integers; one that its type cannot hold is an error. In a dataset of
-    /// floating-point numbers they are rounded once they are made, from numbers of 64 bits.
+    /// The sum of all values, and of the value of a defined cell, of integers or floating-point
+    /// numbers. Sums are exact in a dataset of integers; one that its type cannot hold is an error.
+    /// In a dataset of floating-point numbers they are computed in 64 bits and rounded once.
     Sum,
     /// It is an error.
     Error,
 }
 
 impl Dataset {
-    /// Writes one value to each of the points, of which some may repeat or be defined already: the rule says what
-    /// becomes of those.
+    /// Writes one value to each of the points. The rule decides about points that repeat or are
+    /// defined already.
     ///
     /// ```
     /// use pumice::{Duplicates, File, Points};
@@ -86,7 +86,7 @@ impl Dataset {
         self.write_at(&self.at(points)?, &cells.values)
     }
 
-    /// Shows those cells that are defined already: their number, where they are, and what they have.
+    /// Passes on the cells that are defined already: their positions, coordinates and values.
     pub(super) fn visit_defined<T: Element>(
         &self,
         cells: &Cells<impl Copy>,
@@ -119,7 +119,7 @@ pub(super) struct Cells<V> {
 }
 
 impl<V: Copy> Cells<V> {
-    /// Makes one cell of those that are named more than once: `again` brings a further value into account.
+    /// Unites cells that are named more than once: `again` brings a further value into account.
     pub(super) fn unite(
         rank: usize,
         coordinates: &[u64],
@@ -142,7 +142,7 @@ impl<V: Copy> Cells<V> {
         Ok(Self { rank, coordinates: points, values: united })
     }
 
-    /// Leaves out those that are marked.
+    /// Removes the marked cells.
     fn remove(&mut self, marked: &[bool]) {
         let mut kept = 0;
         for cell in (0..marked.len()).filter(|&cell| !marked[cell]) {

@@ -1,7 +1,7 @@
-//! Sums of values for one cell, and of what it has already.
+//! Sums of values for one cell, and of the value that it has already.
 //!
-//! They are made in numbers that lose nothing on the way: integers of 128 bits if the dataset has integers,
-//! floating-point numbers of 64 bits if it has such ones.
+//! They are computed in numbers that lose nothing: integers of 128 bits in a dataset of integers,
+//! floating-point numbers of 64 bits in one of floating-point numbers.
 
 use super::duplicates::Cells;
 use crate::Dataset;
@@ -43,7 +43,7 @@ impl Dataset {
         }
     }
 
-    /// In a dataset of integers; all of them are a `W`.
+    /// Adds values in a dataset of integers that all fit into a `W`.
     fn write_whole_sums<T: Element, W>(
         &self,
         own: &Integer,

@@ -1,7 +1,7 @@
 //! Cells of variable length on their way to another dataset, with everything that they refer to.
 //!
-//! A copy that is not sparse and would read otherwise where a cell is left out is written whole, block by
-//! block of its own: what is kept where it belongs, and the fill value of the original everywhere else.
+//! A copy that is not sparse, and in which omitted cells would read otherwise, is written whole,
+//! block by block: kept cells with their values, all others with the fill value of the original.
 
 use super::{Copying, retain};
 use crate::blocks::{BLOCK_CELLS, Block};
@@ -24,7 +24,7 @@ struct Writer<'a> {
 }
 
 impl Copying<'_> {
-    /// Copies elements of variable length with what they refer to.
+    /// Copies elements of variable length with their text and sequences.
     pub(super) fn cells_with_heap(&self, limit: u64, progress: &mut dyn FnMut(u64)) -> Result<()> {
         let writer = self.writer()?;
         if self.stored && self.from.has_no_place() {
@@ -49,7 +49,7 @@ impl Copying<'_> {
         })
     }
 
-    /// Copies the one cell of a scalar, or the fill value of the original if it is not kept.
+    /// Copies the one cell of a scalar, or the original's fill value if it is not kept.
     fn scalar_with_heap(&self, writer: &Writer<'_>) -> Result<()> {
         let value = self.from.read_heaped(..)?;
         let values = value.values(self.from.datatype()).map_err(Error::from);
@@ -69,14 +69,14 @@ impl Copying<'_> {
         Ok(Writer { copying: self, conversion })
     }
 
-    /// What cells that were never written read as.
+    /// The value of unwritten cells.
     fn own_fill(&self) -> Result<Heaped> {
         let size = self.from.datatype().size();
         let fill = self.from.fill_heaped()?.filter(|fill| fill.elements.len() == size);
         Ok(fill.unwrap_or_else(|| Heaped { elements: vec![0; size], heap: Vec::new() }))
     }
 
-    /// Copies cells of a block, with what they refer to.
+    /// Copies cells of a block, with the objects that they refer to.
     fn block_with_heap(&self, cells: Selection, writer: &Writer<'_>) -> Result<()> {
         if !self.from.is_sparse() && !self.picks() {
             return writer.write(&cells, self.from.read_heaped(&cells)?);
@@ -88,7 +88,7 @@ impl Copying<'_> {
         writer.write(&Selection::points(rank, coordinates)?, Heaped { elements: values, heap })
     }
 
-    /// All cells of a block: those that are kept, and the fill value elsewhere.
+    /// All cells of a block: kept ones with their values, others with the fill value.
     fn filled(&self, block: &Block, fill: &Heaped) -> Result<Heaped> {
         let (shape, datatype) = (self.from.shape(), self.from.datatype());
         let size = datatype.size();
@@ -114,12 +114,12 @@ impl Copying<'_> {
         Ok(Heaped { elements, heap })
     }
 
-    /// Whether cells are taken out by their value, or by a mask.
+    /// Whether cells are left out by their value or by a mask.
     fn picks(&self) -> bool {
         matches!(self.keep, Keep::Where(_)) || self.excluded_value.is_some()
     }
 
-    /// Those of some cells that are kept.
+    /// The kept cells among `cells`.
     fn found(&self, cells: &Selection) -> Result<Found> {
         let rank = self.from.shape().len();
         let (coordinates, heaped) = if self.from.is_sparse() {
@@ -138,7 +138,7 @@ impl Copying<'_> {
         Ok(found)
     }
 
-    /// Takes out cells by what they refer to, or by a mask.
+    /// Removes cells by their value or by a mask.
     fn pick_with_heap(&self, found: &mut Found) -> Result<()> {
         let datatype = self.from.datatype();
         match (&self.excluded_value, self.keep) {
@@ -172,7 +172,7 @@ impl Writer<'_> {
     }
 }
 
-/// What elements of a datatype of variable length are left out for.
+/// The excluded value for elements of a datatype of variable length.
 pub(super) fn excluded(keep: &Keep, own: &Datatype) -> Result<Option<Value>> {
     let value = match keep {
         Keep::ExceptValue(value) => return Ok(Some(settled(value.clone()))),
@@ -196,7 +196,7 @@ pub(super) fn excluded(keep: &Keep, own: &Datatype) -> Result<Option<Value>> {
     })
 }
 
-/// A value in which what is empty is null.
+/// The value with every empty string or sequence made null.
 fn settled(value: Value) -> Value {
     match value {
         Value::Text(text) if text.is_empty() => Value::Null,

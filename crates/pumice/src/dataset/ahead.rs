@@ -1,17 +1,17 @@
-//! Saying what will be read, so that it is in memory by then.
+//! Prefetching, and announcing reads.
 
 use super::Dataset;
 use crate::Result;
 use crate::select::Select;
 
 impl Dataset {
-    /// Loads what is selected into the cache, on an idle thread if there is one: a read that comes
-    /// later finds it there. Says whether that has begun.
+    /// Loads the selected chunks into the cache, on an idle thread if there is one; a later read
+    /// finds them there. Returns whether that has begun.
     ///
-    /// Only chunks are kept in the cache. Of contiguous, compact and external data nothing can be loaded ahead, nor of a
-    /// dataset that goes [past the cache](crate::CacheOptions); the answer is `false` then. Of a virtual dataset, the
-    /// chunks of its sources are loaded. Of strings and sequences that are not in structured chunks, the references
-    /// are loaded, and not what they refer to.
+    /// Only chunks are kept in the cache. Contiguous, compact and external data cannot be loaded
+    /// ahead, nor can a dataset that goes [past the cache](crate::CacheOptions); then the answer is
+    /// `false`. Of a virtual dataset, the chunks of its sources are loaded. Of strings and
+    /// sequences outside structured chunks, the references are loaded, not the text.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -27,12 +27,12 @@ impl Dataset {
         self.selected(selection, |selection, _| self.state.prefetch(selection))
     }
 
-    /// Says what will be read next, selection by selection: the cache keeps those chunks rather than
-    /// others, and idle threads load them a little ahead of the reads. Replaces what was said
-    /// before; nothing is promised, and nothing else changes.
+    /// Announces the next reads, selection by selection: the cache prefers to keep these chunks,
+    /// and idle threads load them a little ahead of the reads. Replaces an earlier announcement. It
+    /// is a hint and changes nothing else.
     ///
-    /// Says whether that is of any use: `false` for what never is in the cache, as with
-    /// [`prefetch`](Self::prefetch). To each source of a virtual dataset it is said what of it will be read.
+    /// Returns whether that is of any use: `false` for data that are never in the cache, as with
+    /// [`prefetch`](Self::prefetch). A virtual dataset announces to each source its part.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

@@ -12,7 +12,7 @@ pub use pumice_format::messages::{AllocationTime, Fill, FillTime};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Creation {
-    /// What cells hold that were never written.
+    /// The value of unwritten cells.
     pub fill: Fill,
     /// When that is written.
     pub fill_time: FillTime,

@@ -1,4 +1,5 @@
-//! Which cells are defined, and reading those alone: of sparse datasets what has been written, of others all.
+//! Defined cells, and reading them alone. In sparse datasets, written cells are defined; in others,
+//! all are.
 
 use super::Dataset;
 use super::steady::bounded;
@@ -44,8 +45,8 @@ impl<T> Defined<T> {
 }
 
 impl Dataset {
-    /// The selected cells that are defined, each once, also if a list of points has it twice. Only sparse
-    /// datasets have cells that are not.
+    /// The selected cells that are defined, each once, also if a list of points repeats it. Only
+    /// sparse datasets have undefined cells.
     pub fn defined(&self, selection: impl Select) -> Result<Selection> {
         self.selected(selection, |selection, dims| match self.is_sparse() {
             true => self.defined_in(selection, dims),
@@ -106,9 +107,9 @@ impl Dataset {
         Ok(self.count_defined(point)? > 0)
     }
 
-    /// Coordinates and values of the selected cells that are defined, each once; of datasets that are not sparse, in
-    /// the order in which a read gives them. Of compounds with strings or sequences, `T` may have members of fixed
-    /// size, as with all readers of defined cells.
+    /// Coordinates and values of the selected cells that are defined, each once; of datasets that
+    /// are not sparse, in the order in which a read gives them. `T` may leave out members of
+    /// compounds that are strings or sequences, here as in all readers of defined cells.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -158,8 +159,7 @@ impl Dataset {
         Ok(gathered.defined)
     }
 
-    /// As [`read_defined`](Self::read_defined), with values as they are in the file, one after
-    /// another.
+    /// [`read_defined`](Self::read_defined) with the stored bytes of the values, one after another.
     pub fn read_defined_bytes(&self, selection: impl Select) -> Result<Defined<u8>> {
         if !self.is_sparse() {
             return self.selected(selection, |selection, dims| {
@@ -200,7 +200,7 @@ impl<'d, T> Gathered<'d, T> {
         Self { chunk, defined: Defined { rank: chunk.len(), coordinates, values } }
     }
 
-    /// Forgets what was found: it is asked once more.
+    /// Clears the result, before the question is asked once more.
     fn clear(&mut self) {
         self.defined.coordinates.clear();
         self.defined.values.clear();
@@ -250,7 +250,7 @@ impl<T: H5Type> Gathered<'_, T> {
     }
 }
 
-/// Room for so many more, or an error.
+/// Reserves room for `more` elements, or fails.
 fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
     let none = |_| Error::NoMemory(format!("no memory for {more} more"));
     list.try_reserve(more).map_err(none)

@@ -1,8 +1,9 @@
-//! What holds for one extent, though other threads may resize the dataset meanwhile.
+//! Operations in one extent, while other threads may resize the dataset.
 //!
-//! A range such as `..` becomes a selection before the dataset is asked for its cells. If it was resized in
-//! between, the engine may refuse the selection or a buffer that was made for it: then both are made anew, and
-//! after a few times resizes are held off meanwhile. Whatever is done here is the same if it is done again.
+//! A range such as `..` becomes a selection before the dataset is asked for its cells. If it was
+//! resized in between, the engine may refuse the selection or a buffer that was made for it: then
+//! both are made again, and after a few times resizes are held off. Repeating an operation here
+//! gives the same result.
 
 use super::Dataset;
 use crate::select::Select;
@@ -23,7 +24,7 @@ impl Dataset {
         self.in_one_extent(|dims| act(&selection.select(dims)?, dims))
     }
 
-    /// The same of the extent as a whole.
+    /// Does something with the whole extent, as it is at one moment.
     pub(crate) fn in_one_extent<R>(&self, mut act: impl FnMut(&Dims) -> Result<R>) -> Result<R> {
         self.at(in_one_extent_each(&[self], || act(&self.state.dims())))
     }
@@ -44,7 +45,7 @@ impl Dataset {
     }
 }
 
-/// Does something with several datasets; anew if it fails and one of them was resized meanwhile.
+/// Does something with several datasets; again if it fails and one of them was resized meanwhile.
 pub(crate) fn in_one_extent_each<R>(
     datasets: &[&Dataset],
     mut act: impl FnMut() -> Result<R>,
@@ -69,7 +70,8 @@ fn resized(done: &str) -> Error {
     Error::Invalid(format!("the dataset was resized while it was {done}"))
 }
 
-/// All cells as those of this extent, which stay the same whatever becomes of it; other selections as they are.
+/// "All cells" as a selection of this extent, which stays the same after a resize; other selections
+/// unchanged.
 pub(crate) fn bounded(selection: &Selection, dims: &[u64]) -> Result<Selection> {
     match selection.is_all() && !dims.is_empty() {
         true if dims.contains(&0) => Ok(Selection::none()),

@@ -1,4 +1,4 @@
-//! Reading and writing values of types of Rust: plain ones as they are, others value by value.
+//! Reading and writing values of Rust types: plain ones as bytes, others value by value.
 
 use super::Dataset;
 use crate::select::Select;
@@ -134,7 +134,7 @@ impl Dataset {
     /// Writes `values` to the selected cells, in row-major order (points: in their order). They may be of any type
     /// that converts to the dataset's; see [`read`](Self::read).
     ///
-    /// Members of a compound that `T` does not have stay as they are.
+    /// Members of a compound that `T` lacks keep their values.
     ///
     /// In a sparse dataset every cell that is written is defined from then on, a zero too: of data that are
     /// mostly zeros, use [`write_except`](Self::write_except), or write the cells that have a value with
@@ -179,7 +179,7 @@ impl Dataset {
         self.write_loosely(selection, values, &memory)
     }
 
-    /// Writes values with what they refer to.
+    /// Writes values with the objects that they refer to.
     fn write_loosely<T: H5Type>(
         &self,
         selection: impl Select,

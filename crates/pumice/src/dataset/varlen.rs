@@ -12,7 +12,7 @@ impl Dataset {
     /// Reads strings of variable or fixed length, in row-major order (points: in their order). Null
     /// gives an empty string.
     ///
-    /// They arrive in one buffer, without an allocation for each; [`Strings::to_vec`] makes a
+    /// They are in one buffer, without an allocation for each; [`Strings::to_vec`] makes a
     /// `Vec<String>` of them.
     pub fn read_strings(&self, selection: impl Select) -> Result<Strings> {
         let heaped = self.read_heaped(selection)?;
@@ -31,8 +31,9 @@ impl Dataset {
         self.at(heaped.values(self.datatype()).map_err(Error::from))
     }
 
-    /// Writes strings to the selected cells, in row-major order (points: in their order). Those of a fixed length
-    /// end as their datatype says; one that is too long for it is an error, and nothing is written.
+    /// Writes strings to the selected cells, in row-major order (points: in their order). Strings
+    /// of a fixed length end as their datatype says; if one is too long, that is an error, and
+    /// nothing is written.
     ///
     /// ```
     /// use pumice::File;
@@ -52,8 +53,8 @@ impl Dataset {
         self.write_packed_strings(selection, &strings.iter().collect())
     }
 
-    /// As [`write_strings`](Self::write_strings), from one buffer, which is not copied
-    /// unless they are of a fixed length.
+    /// [`write_strings`](Self::write_strings) from one buffer, which is not copied unless the
+    /// strings have a fixed length.
     pub fn write_packed_strings(&self, selection: impl Select, strings: &Strings) -> Result<()> {
         if let Some(elements) = self.fixed_strings(strings)? {
             return self.write_bytes(selection, &elements);
@@ -64,7 +65,7 @@ impl Dataset {
         })
     }
 
-    /// Strings as elements, if those of the dataset are of a fixed length.
+    /// Strings as elements, if the dataset's strings have a fixed length.
     pub(crate) fn fixed_strings(&self, strings: &Strings) -> Result<Option<Vec<u8>>> {
         match self.datatype() {
             Datatype::VarLen(varlen) if matches!(varlen.kind, VarLenKind::String { .. }) => {
@@ -207,9 +208,8 @@ impl Dataset {
         Ok((coordinates, all))
     }
 
-    /// The share of a chunk's heap in memory that may be left over from values that were overwritten
-    /// or erased, in percent (25 unless set). Above it the heap is made anew; what is stored never
-    /// has such rests.
+    /// Sets the share of a chunk's heap in memory that overwritten or erased values may take, in
+    /// percent (25 by default). Above it the heap is compacted; stored heaps have no such rests.
     pub fn set_heap_waste(&self, percent: u32) {
         if let Storage::VariableLength(layout) = &self.state.layout().storage {
             layout.set_waste(percent);

@@ -51,15 +51,16 @@ impl FileOptions {
         Self { context: None, locking: None, creation: CreateOptions::default() }
     }
 
-    /// Uses other threads and another cache than those of the process.
+    /// Uses the threads and the cache of this context instead of the process's.
     pub fn context(mut self, context: &Context) -> Self {
         self.context = Some(context.clone());
         self
     }
 
-    /// What the chunk cache is told about every dataset of the file when it is opened: HDF5's `H5Pset_cache`, whose
-    /// values [`CacheOptions::chunk_cache`] takes. [`Dataset::set_cache_options`](crate::Dataset::set_cache_options)
-    /// tells it something else about one.
+    /// The cache options of every dataset of the file when it is opened: HDF5's `H5Pset_cache`,
+    /// whose values [`CacheOptions::chunk_cache`] takes.
+    /// [`Dataset::set_cache_options`](crate::Dataset::set_cache_options) changes those of one
+    /// dataset.
     ///
     /// ```
     /// use pumice::{CacheOptions, File};
@@ -77,22 +78,23 @@ impl FileOptions {
         self
     }
 
-    /// Whether the file is locked while it is open: as `HDF5_USE_FILE_LOCKING` says unless set
-    /// here. The locks are libhdf5's: many may read, or one may change.
+    /// Sets whether the file is locked while it is open; the default is `HDF5_USE_FILE_LOCKING`.
+    /// The locks are libhdf5's: many readers, or one writer.
     ///
     /// A file that is read without a lock is read as it was when it was opened: if another program changes it,
     /// reads fail until [`File::refresh`].
     ///
-    /// Within a process no lock is in the way: opening a file that is open already gives another
-    /// handle to it, as it is. What is asked for here and is not so then, such as another context or other
-    /// options of the cache, is an error.
+    /// Within a process locks do not matter: opening an open file gives another handle to it, as it
+    /// is. Options that cannot take effect then, such as another context or other cache options,
+    /// are an error.
     pub fn locking(mut self, locking: Locking) -> Self {
         self.locking = Some(locking);
         self
     }
 
-    /// The oldest release of libhdf5 that is to read what is written: [`LibraryVersion::V110`]
-    /// for a new file unless set here, and for a file that is there what it was made for.
+    /// The oldest release of libhdf5 that is to read new objects: by default
+    /// [`LibraryVersion::V110`] in a new file, and in an existing file the one that it was made
+    /// for.
     ///
     /// ```
     /// use pumice::{File, LibraryVersion, MemoryStore};
@@ -107,8 +109,8 @@ impl FileOptions {
         self
     }
 
-    /// The newest release of libhdf5 whose forms of storage may be used, the upper of
-    /// `H5Pset_libver_bounds`: what needs a later one is refused. Any unless set.
+    /// The newest release of libhdf5 whose storage forms may be used, the upper of
+    /// `H5Pset_libver_bounds`: features that need a later one are refused. No limit by default.
     ///
     /// ```
     /// use pumice::{File, LibraryVersion, MemoryStore, Selection};
@@ -134,7 +136,7 @@ impl FileOptions {
         self
     }
 
-    /// What the root group of a new file is like.
+    /// The properties of a new file's root group.
     pub fn root(mut self, options: &GroupOptions) -> Self {
         self.creation.root = options.spec;
         self
@@ -142,7 +144,7 @@ impl FileOptions {
 
     /// How room is found in a new file, as h5py's `fs_strategy`; libhdf5's default unless set.
     ///
-    /// Room that is given back is used again as long as the file is open, whatever the strategy.
+    /// Freed space is used again as long as the file is open, whatever the strategy.
     ///
     /// ```
     /// use pumice::{File, FileSpaceStrategy, MemoryStore};
@@ -163,10 +165,9 @@ impl FileOptions {
         self
     }
 
-    /// Whether a new file remembers its free space when it is closed, so that it is used after the
-    /// file is opened again; only with [`FileSpaceStrategy::FreeSpaceManagers`] and
-    /// [`FileSpaceStrategy::Paged`]. Where pages have less than 4096 bytes, only the largest free
-    /// places of metadata are remembered.
+    /// Sets whether a new file stores its free space when it is closed, so that later openings use
+    /// it; only with [`FileSpaceStrategy::FreeSpaceManagers`] and [`FileSpaceStrategy::Paged`].
+    /// With pages of less than 4096 bytes, only the largest free sections of metadata are stored.
     pub fn persist_free_space(mut self, persist: bool) -> Self {
         self.creation.space.persist = persist;
         self
@@ -199,9 +200,10 @@ impl FileOptions {
         self
     }
 
-    /// Makes a new file of several, one for each kind of data, which are one HDF5 file together: metadata
-    /// and raw data ([`ByKind::Split`], as with h5py's `driver="split"`), or more kinds. It is named by
-    /// what their names begin with, then and later. Pages and remembered free space are not for such files.
+    /// Creates an HDF5 file of several files, one for each kind of data: metadata and raw data
+    /// ([`ByKind::Split`], as with h5py's `driver="split"`), or more kinds. Its name is the common
+    /// beginning of their names, then and later. Pages and stored free space are not for such
+    /// files.
     ///
     /// ```
     /// use pumice::{ByKind, File};
@@ -221,16 +223,15 @@ impl FileOptions {
         self
     }
 
-    /// What a commit survives: the end of the program at any instruction unless set.
+    /// The events that a commit survives; by default the end of the program at any instruction.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.creation.durability = durability;
         self
     }
 
-    /// How much memory changed metadata (headers, links, attributes, indexes, heaps) may take
-    /// before it is written, about: 32 MiB unless set. What is new is then written to space that
-    /// nothing refers to; if that is not enough, the changes up to now are committed, as
-    /// [`File::flush`] does.
+    /// Bounds the memory of changed metadata (headers, links, attributes, indexes, heaps), about:
+    /// 32 MiB by default. Above it, new blocks are written to space that nothing refers to; if that
+    /// is not enough, the changes up to now are committed, as [`File::flush`] does.
     ///
     /// ```
     /// use pumice::{File, MemoryStore};
@@ -258,7 +259,7 @@ impl FileOptions {
     }
 
     /// Edits a file even if it is marked as open for writing, and removes the mark. Only for files
-    /// that nobody has open.
+    /// that no program has open.
     pub fn ignore_mark(mut self, ignore: bool) -> Self {
         self.creation.ignore_mark = ignore;
         self
@@ -266,9 +267,10 @@ impl FileOptions {
 
     /// Lets there be one writer and many readers at a time (SWMR), as with h5py's `swmr=True`.
     ///
-    /// With [`open`](Self::open), another program may be writing the file, started by libhdf5 or by
-    /// [`File::start_swmr_write`]; [`Dataset::refresh`](crate::Dataset::refresh) shows what it has written since. Without
-    /// this, a file that is being written so is refused. With [`edit`](Self::edit), SWMR is started at once.
+    /// With [`open`](Self::open), another program may be writing the file, by libhdf5's SWMR or
+    /// [`File::start_swmr_write`]; [`Dataset::refresh`](crate::Dataset::refresh) shows what it has
+    /// written since. Without this option such a file is refused. With [`edit`](Self::edit), SWMR
+    /// is started at once.
     ///
     /// ```
     /// use pumice::File;
@@ -306,9 +308,9 @@ impl FileOptions {
         self
     }
 
-    /// Puts so many bytes at a time aside for metadata, so that it lies together: libhdf5's
-    /// `H5Pset_meta_block_size`. Files of [`LibraryVersion::Earliest`] get blocks of 2048 bytes
-    /// unless set, others none. What is left of the last block is given back with the file's close.
+    /// Sets aside blocks of this many bytes for metadata, so that it lies together: libhdf5's
+    /// `H5Pset_meta_block_size`. By default files of [`LibraryVersion::Earliest`] have blocks of
+    /// 2048 bytes, others none. Closing the file gives back the rest of the last block.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -374,9 +376,9 @@ impl FileOptions {
         self
     }
 
-    /// Lets the objects of a new file share messages of a kind that have so many bytes or more, once
-    /// [`File::share_messages`] is called: libhdf5's `H5Pset_shared_mesg_index`, with an index for each
-    /// kind. Such files need HDF5 1.8.
+    /// Lets the objects of a new file share messages of a kind that have at least this many bytes,
+    /// once [`File::share_messages`] is called: libhdf5's `H5Pset_shared_mesg_index`, with an index
+    /// for each kind. Such files need HDF5 1.8.
     ///
     /// ```
     /// use pumice::{File, SharedKind};
@@ -397,8 +399,8 @@ impl FileOptions {
         self
     }
 
-    /// How far virtual datasets reach whose sources have no end: libhdf5's virtual view and gap of
-    /// numbered sources.
+    /// Sets the extent of virtual datasets with unlimited sources: libhdf5's virtual view and gap
+    /// of numbered sources.
     pub fn virtual_view(mut self, view: VirtualView) -> Self {
         self.creation.virtual_view = view;
         self
@@ -441,8 +443,8 @@ impl FileOptions {
         self.edit(path)
     }
 
-    /// Opens one revision of an onion file, whose changes are in `PATH.onion`, for reading; 0 is the
-    /// original.
+    /// Opens one revision of an onion file, whose changes are in `PATH.onion`, for reading; 0 is
+    /// the original.
     pub fn open_revision(self, path: impl AsRef<Path>, revision: u64) -> Result<File> {
         let store = OnionStore::open(path.as_ref(), revision);
         let engine = store.and_then(|store| Engine::open(Arc::new(store), self.cache(), false));
@@ -472,14 +474,14 @@ impl FileOptions {
         if opening == Opening::Read { File::reading(engine) } else { File::new(engine) }
     }
 
-    /// Opens the HDF5 file in these bytes for reading.
+    /// Opens an HDF5 file in memory for reading.
     pub fn open_bytes(self, bytes: Vec<u8>) -> Result<File> {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(bytes));
         let engine = Engine::open(store, self.cache(), false);
         File::new(engine.map_err(|error| error.at("<memory>"))?)
     }
 
-    /// Creates a file in a store of one's own, which must be empty.
+    /// Creates a file in a store of the program's own, which must be empty.
     ///
     /// ```
     /// use pumice::{File, MemoryStore};
@@ -503,12 +505,12 @@ impl FileOptions {
         File::new(Engine::create(store, self.cache(), &self.creation)?)
     }
 
-    /// Opens the file in a store of one's own for reading.
+    /// Opens the file in a store of the program's own for reading.
     pub fn open_in(self, store: Arc<dyn Store>) -> Result<File> {
         File::new(Engine::open_for(store, self.cache(), false, &self.creation)?)
     }
 
-    /// Opens the file in a store of one's own for reading and changing.
+    /// Opens the file in a store of the program's own for reading and changing.
     pub fn edit_in(self, store: Arc<dyn Store>) -> Result<File> {
         let engine = Engine::open_for(store, self.cache(), true, &self.creation)?;
         if self.creation.swmr {

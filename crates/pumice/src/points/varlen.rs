@@ -1,8 +1,9 @@
 //! Cells that are named one by one, where they hold strings, sequences or values of any datatype.
 //!
-//! Each form that [`Dataset::write_at`] and its kin have for elements of a fixed size is here under the
-//! name of what is written. Many cells at once are written chunk by chunk; one cell at a time is kept in the
-//! chunk's log until somebody looks at it, so that n of them cost n log n in a chunk of any size.
+//! Each form that [`Dataset::write_at`] and similar methods have for elements of a fixed size is
+//! here for strings, sequences and values. Many cells at once are written chunk by chunk; single
+//! cells are kept in the chunk's log until they are read, so that n of them cost n log n in a chunk
+//! of any size.
 
 use crate::Dataset;
 use pumice_engine::{Error, Result};
@@ -34,8 +35,8 @@ impl Dataset {
         self.write_packed_strings_at(points, &strings.iter().collect())
     }
 
-    /// As [`write_strings_at`](Self::write_strings_at), from one buffer, which is not copied
-    /// unless they are of a fixed length.
+    /// [`write_strings_at`](Self::write_strings_at) from one buffer, which is not copied unless the
+    /// strings have a fixed length.
     pub fn write_packed_strings_at(&self, points: &Points<'_>, strings: &Strings) -> Result<()> {
         self.write_packed_strings(self.cells_of(points)?, strings)
     }

@@ -1,6 +1,6 @@
-//! Chunks that a new extent changes, in their new form: taken from memory where they are there,
-//! otherwise read together, changed on all threads, and written together to space that nothing refers
-//! to. As many at a time as a few megabytes hold, which the cache's budget counts.
+//! Rewrites chunks for a new extent. A chunk is taken from memory or read; chunks are changed on
+//! all threads and written together to space that nothing refers to, a few megabytes at a time,
+//! which the cache's budget counts.
 
 use super::{Changes, Fate};
 use crate::dataset::DatasetState;
@@ -12,7 +12,7 @@ use pumice_space::{Dims, Selection};
 use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};
 
-/// Chunks of so many bytes are changed at a time.
+/// Bytes of chunks that are changed at a time.
 const BATCH: u64 = 8 << 20;
 
 /// A chunk that must change.
@@ -23,29 +23,29 @@ pub(super) struct Affected {
     pub(super) bytes: u64,
 }
 
-/// What a chunk consists of before it changes.
+/// The form of a chunk before the change.
 enum Image {
     Chunk(Chunk),
     Stored(Vec<u8>, ChunkRecord),
 }
 
-/// What becomes of a chunk.
+/// The form of a chunk after the change.
 enum Form {
     /// The one that it has.
     Old,
     New(Encoded<ChunkRecord>),
-    /// Nothing is left of it.
+    /// The chunk is empty.
     None,
 }
 
-/// What has become of a chunk.
+/// A changed chunk.
 struct Changed {
     form: Form,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
 }
 
-/// What it takes to change the chunks of a dataset for another extent.
+/// The parameters of rewriting a dataset's chunks for another extent.
 pub(super) struct Rewriting<'a> {
     dataset: &'a DatasetState,
     pub(super) table: &'a ChunkTable,
@@ -105,7 +105,8 @@ impl<'a> Rewriting<'a> {
         self.write(kept, changes)
     }
 
-    /// The chunks as they are. What is not in memory now cannot come to be there or to move.
+    /// The chunks before the change. Chunks that are not in memory now stay out of it and stay
+    /// where they are.
     fn images(&self, batch: &[Affected]) -> Result<Vec<Option<Image>>> {
         let resident = |chunk: &Affected| self.exclusive.peek(&chunk.key, Chunk::clone);
         let mut images: Vec<_> =
@@ -172,7 +173,7 @@ impl<'a> Rewriting<'a> {
         self.dataset.layout.chunked().ok_or_else(no_chunks)
     }
 
-    /// Takes cells from a chunk, and tells whether nothing is left of it.
+    /// Removes cells from a chunk; returns whether the chunk is empty.
     fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: Selection) -> Result<bool> {
         let mut erase = WriteRequest::Erase { cells };
         let outcome = self.layout()?.gather(key, chunk, &mut erase)?;

@@ -1,4 +1,4 @@
-//! Loading ahead for virtual datasets: the sources have what is read.
+//! Prefetching for virtual datasets: their sources load the chunks.
 
 use super::{Deeper, Source, Virtual, segments};
 use crate::Result;
@@ -7,7 +7,7 @@ use pumice_space::Selection;
 use std::sync::Arc;
 
 impl Virtual {
-    /// Loads what sources have of the selected cells; says whether that has begun with any.
+    /// Begins to load the selected cells in the sources; returns whether any source began.
     pub(in crate::dataset) fn prefetch(
         &self,
         geometry: &Geometry,
@@ -21,7 +21,8 @@ impl Virtual {
         Ok(begun)
     }
 
-    /// Says to each source what of it will be read, in this order; answers whether that is of use to any.
+    /// Announces to each source which of its cells will be read; returns whether that is of use to
+    /// any.
     pub(in crate::dataset) fn will_read(
         &self,
         geometry: &Geometry,
@@ -47,7 +48,7 @@ impl Virtual {
         Ok(useful)
     }
 
-    /// What each source has of the selected cells.
+    /// The selected cells of each source.
     fn shares_of(
         &self,
         geometry: &Geometry,

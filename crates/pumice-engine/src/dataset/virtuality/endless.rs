@@ -1,5 +1,5 @@
-//! Parts of virtual datasets that have no end, and names of sources that have a number: which cells of the
-//! dataset those sources have that are there.
+//! Unlimited parts of virtual datasets, and numbered names of sources: which cells the existing
+//! sources provide.
 
 use crate::{Error, Result};
 use pumice_space::{HyperslabAxis, Selection, UNLIMITED};
@@ -46,8 +46,8 @@ pub(super) fn layer(selection: &Selection, axis: usize) -> u64 {
     counts.fold(1, u64::saturating_mul).max(1)
 }
 
-/// Where the first missing cell along an unlimited axis is, if the cells before `end` are there: what
-/// lies between whole blocks is missing nothing.
+/// The first missing cell along an unlimited axis, if the cells before `end` are there. Gaps
+/// between whole blocks count as present.
 pub(super) fn with_trail(parameters: HyperslabAxis, end: u64) -> u64 {
     let HyperslabAxis { start, stride, block, .. } = parameters;
     let within = end.saturating_sub(start);
@@ -89,7 +89,7 @@ pub(super) fn first_cells(
     Ok(whole.or(&with_axis(selection, axis, last)?, &vast)?)
 }
 
-/// Whether a name stands for many: it has a `%b`.
+/// Whether a name has a `%b`, which stands for a number.
 pub(super) fn is_numbered(name: &str) -> bool {
     name.replace("%%", "").contains("%b")
 }

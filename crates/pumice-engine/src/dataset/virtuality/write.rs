@@ -1,8 +1,8 @@
 //! Writing to virtual datasets: elements go to the sources that have their cells.
 //!
-//! As in libhdf5, a write to cells that no source has is refused, before anything is written. What
-//! was written to other files is committed with the virtual dataset's own. A reset, which libhdf5 does not have, goes to
-//! the sources that there are.
+//! As in libhdf5, a write to cells without a source is refused before anything is written. Writes
+//! to other files are committed with the virtual dataset's own file. A reset, which libhdf5 does
+//! not have, goes to the existing sources.
 
 use super::{Deeper, Piece, Virtual};
 use crate::dataset::DatasetState;
@@ -35,7 +35,7 @@ impl DatasetState {
     }
 }
 
-/// What one source gets: its cells, and where their elements are in memory.
+/// The part of a write for one source: its cells, and the positions of their elements in memory.
 struct Share {
     piece: Piece,
     cells: Selection,
@@ -83,7 +83,7 @@ impl Virtual {
         Ok(())
     }
 
-    /// Writes one element to the sources of `cells`, as far as these have any.
+    /// Writes one element to the source cells of `cells`, where there are any.
     fn reset(
         &self,
         geometry: &Geometry,
@@ -125,7 +125,7 @@ impl Virtual {
         Ok(())
     }
 
-    /// What each source gets of a write, if all cells have a source that can be written to.
+    /// The parts of a write by source. Fails unless every cell has a source that can be written.
     fn shares(&self, geometry: &Geometry, wanted: &[Segment]) -> Result<Vec<Share>> {
         let (shares, found) = self.parts(geometry, wanted)?;
         let asked = wanted.iter().fold(0u64, |asked, place| asked.saturating_add(place.len));
@@ -135,7 +135,7 @@ impl Virtual {
         }
     }
 
-    /// What each source gets of a write, and how many cells have one.
+    /// The parts of a write by source, and how many cells have a source.
     fn parts(&self, geometry: &Geometry, wanted: &[Segment]) -> Result<(Vec<Share>, u64)> {
         let dims = geometry.dims();
         let (mut shares, mut found) = (Vec::new(), 0u64);
@@ -172,7 +172,7 @@ impl Virtual {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether files were written to that are not committed yet.
+    /// Whether files were written to and are not committed yet.
     pub(crate) fn holds_written(&self) -> bool {
         !self.written().is_empty()
     }

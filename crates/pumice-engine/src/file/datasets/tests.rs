@@ -1,5 +1,5 @@
-//! What others do while a dataset is opened: between the reading of its header and the moment in which it is
-//! listed. Whoever opens it calls back in between, so that nothing here is a matter of luck.
+//! Races with opening a dataset, between reading its header and listing it. The opener calls back
+//! in between, so no test depends on luck.
 
 use super::*;
 use crate::dataset::{DatasetSpec, LayoutSpec};
@@ -18,7 +18,7 @@ fn file() -> Arc<File> {
     File::create(Arc::new(MemoryStore::default()), cache, &CreateOptions::default()).unwrap()
 }
 
-/// A dataset of four cells that can grow, listed and linked; nobody holds it.
+/// A dataset of four cells that can grow, listed and linked, without handles.
 fn made(file: &File, name: &str) -> u64 {
     let layout =
         LayoutSpec::Chunked { chunk: vec![2], filters: Vec::new(), dont_filter_partial: false };
@@ -48,11 +48,11 @@ fn read(dataset: &DatasetState) -> Vec<i32> {
     bytes.chunks(4).map(|value| i32::from_le_bytes(value.try_into().unwrap())).collect()
 }
 
-/// Forgets a dataset, if it can be; says whether it was.
+/// Forgets a dataset if possible; returns whether it did.
 fn forget(file: &File, address: u64) -> bool {
-    let idle = file.datasets().get(&address).cloned().unwrap();
+    let idle = file.datasets().get(address).cloned().unwrap();
     file.forget_datasets(&[(address, idle)]).unwrap();
-    !file.datasets().contains_key(&address)
+    !file.datasets().contains(address)
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_dataset_that_was_deleted_while_another_opened_it_is_never_listed_again() {
     });
     let message = opened.err().unwrap().to_string();
     assert!(message.contains("has been deleted"), "{message}");
-    assert!(!file.datasets().contains_key(&address), "another may come to be at its address");
+    assert!(!file.datasets().contains(address), "another may come to be at its address");
     file.commit().unwrap();
     // Its space is free, and the next one that is there is what is found.
     let next = made(&file, "next");
@@ -126,7 +126,7 @@ fn a_dataset_that_was_deleted_while_another_opened_it_is_never_listed_again() {
 fn what_was_listed_at_the_address_of_a_new_dataset_gives_way() {
     let file = file();
     let address = made(&file, "d");
-    let stale = file.datasets().get(&address).cloned().unwrap();
+    let stale = file.datasets().get(address).cloned().unwrap();
     group::remove(&file, &file.root().unwrap(), "d").unwrap();
     delete::discard(&file, address).unwrap();
     file.commit().unwrap();

@@ -42,8 +42,8 @@ impl OldGroup {
         self.add_child(io, way, separator, right)
     }
 
-    /// A name is now the last below the nodes of a way. Where keys end before it, they follow it:
-    /// only at the right edge of the tree, since elsewhere the way would have led further right.
+    /// Raises the keys to the right of `name`, now the last name below a way. This is needed only
+    /// at the right edge of the tree; elsewhere the way would have led further right.
     fn raise_right_keys(&mut self, io: &Medium, way: &Way, name: u64) -> Result<()> {
         let new = self.names.bytes(name)?.to_vec();
         for &(address, child) in way.iter().rev() {
@@ -145,7 +145,7 @@ impl OldGroup {
         Ok(Some(link))
     }
 
-    /// Replaces a key on the way to a leaf, and on the left edge of what follows it.
+    /// Replaces a key on the way to a leaf, and at the left edge of the next subtree.
     fn replace_key(&mut self, io: &Medium, way: &Way, gone: u64, new: u64) -> Result<()> {
         for &(address, number) in way.iter().rev() {
             let node = self.node(io, address, None)?;

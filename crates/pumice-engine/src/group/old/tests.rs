@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 const RANKS: (u16, u16) = (2, 2);
 
-/// Every name lies between the keys around it, every key is a name that is there or nothing, and
-/// neighbours know each other.
+/// Checks that every name lies between its keys, that every key is an existing name or empty, and
+/// that neighbours name each other.
 fn check(group: &mut OldGroup, io: &Medium) {
     let mut live = HashSet::from([0]);
     for leaf in group.leaf_addresses(io).unwrap() {

@@ -1,5 +1,5 @@
-//! Numbers as bytes: those with a pattern, so that a compressor finds it, or small ones that shall be read
-//! fast.
+//! Numbers as bytes: for numbers with a pattern, so that a compressor finds it, and for small
+//! numbers that are to be read fast.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -21,7 +21,7 @@ use cells::Places;
 use pumice_bytes::Reader;
 use pumice_wide::Wide;
 
-/// Stands for a number that is not below it.
+/// Marks a number that is not below it.
 const LARGE: u64 = super::LARGE as u64;
 
 /// The widest large numbers, in bytes.
@@ -93,7 +93,7 @@ pub(super) fn estimated_bits<N: Number>(values: &[N]) -> u64 {
     estimate.bits(values.len())
 }
 
-/// What stretches of a stream tell of it: the entropy of its bytes, and what repeats.
+/// An estimate from samples of a stream: the entropy of its bytes, and repetitions.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate {
     histogram: [u32; 256],
@@ -130,7 +130,7 @@ impl Estimate {
     }
 }
 
-/// Counts the bytes that these numbers will be written as.
+/// Counts the bytes of these numbers' encoding.
 #[inline(always)]
 fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
     for value in values.iter().map(|value| value.wide()) {

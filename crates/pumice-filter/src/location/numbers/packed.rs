@@ -1,4 +1,4 @@
-//! Numbers without pattern as Rice codes: the low `k` bits of a number as they are, the rest in unary.
+//! Numbers without pattern as Rice codes: the low `k` bits of a number as bits, the rest in unary.
 //!
 //! The gaps of cells that are scattered at random follow a geometric law, for which these codes are
 //! within one or two per cent of the entropy. `k` is chosen anew for every block of numbers, so that
@@ -11,7 +11,7 @@
 //! | that many | for each number `number >> k` zero bits and a one, from the lowest bit of the first byte on; then zero bits up to a whole byte |
 //! | per block | `number mod 2^k` in `k` bits each, lowest first; then zero bits up to a whole byte |
 //!
-//! Nothing is left over: the unary part has a one for every number, the last of them in its last byte.
+//! Nothing follows: the unary part has a one for every number, the last of them in its last byte.
 
 mod cells;
 #[cfg(target_arch = "x86_64")]
@@ -414,7 +414,7 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
 /// Reads unary numbers.
 struct Unary<'a> {
     bytes: &'a [u8],
-    /// Ones of the current word that have not been read.
+    /// The unread ones of the current word.
     word: u64,
     /// The number of the current word's first bit.
     base: u64,
@@ -448,7 +448,7 @@ impl<'a> Unary<'a> {
         Ok(())
     }
 
-    /// Checks that no ones are left. The last byte is not zero, so what was not loaded has some.
+    /// Checks that no ones are left. The last byte is not zero, so unloaded bytes have some.
     fn finish(&self) -> Result<(), FilterError> {
         if self.word == 0 && self.bytes.is_empty() {
             return Ok(());

@@ -42,7 +42,7 @@ pub fn decode(bytes: &[u8], context: &Context) -> Result<Datatype, DecodeError> 
     }
 }
 
-/// What every datatype begins with.
+/// The first bytes of every datatype.
 struct Head<'a> {
     /// The reader at the head, for errors.
     start: Reader<'a>,

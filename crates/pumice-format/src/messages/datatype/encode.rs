@@ -42,7 +42,7 @@ pub fn encode(datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatError>
     encode_nested(datatype, Era::New, out)
 }
 
-/// Appends the body of a message as files of an era have it. Types that came later are as they are.
+/// Appends the body of a message in the version of an era. Later types have one version only.
 pub fn encode_for(era: Era, datatype: &Datatype, out: &mut Vec<u8>) -> Result<(), FormatError> {
     if era == Era::New || version(datatype) > 3 {
         return encode(datatype, out);

@@ -1,4 +1,4 @@
-//! What the layout message says about the chunk index.
+//! The chunk index in the layout message.
 //!
 //! The parameters here only create an index; an index that exists carries them in its own header.
 //! The exception is the single chunk, whose whole record stands in the message.
@@ -92,7 +92,7 @@ impl SingleChunk {
         Self { filtered, size: 0, filter_mask: 0, sections }
     }
 
-    /// What the message keeps of `record`.
+    /// The part of `record` that the message keeps.
     pub fn from_record(record: &ChunkRecord, filtered: bool) -> Self {
         Self {
             filtered,

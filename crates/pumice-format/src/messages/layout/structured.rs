@@ -55,7 +55,7 @@ impl Head {
     }
 }
 
-/// Decodes what follows the class byte.
+/// Decodes the bytes behind the class byte.
 pub(super) fn decode(reader: &mut Reader<'_>, context: &Context) -> Result<Layout, DecodeError> {
     let head = decode_head(reader)?;
     if reader.clone().u8()? != SECTION_OFFSET_SIZE {
@@ -70,8 +70,8 @@ pub(super) fn decode(reader: &mut Reader<'_>, context: &Context) -> Result<Layou
     Ok(head.into_layout(composition, index, address))
 }
 
-/// What the width of a single chunk's size follows from: the bytes of a dense chunk, unless there
-/// is variable-length data, which may be of any size. All sections are then metadata.
+/// The size from which the width of a single chunk's size follows: that of a dense chunk, unless
+/// there is variable-length data, which may have any size. All sections are then metadata.
 fn size_basis(chunk_bytes: u64, sections: u8, metadata_sections: &[u8]) -> u64 {
     let varlen = sections > 1 && metadata_sections.len() == usize::from(sections);
     if varlen { u64::MAX } else { chunk_bytes }

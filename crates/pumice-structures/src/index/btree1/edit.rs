@@ -1,4 +1,4 @@
-//! Changing a version 1 B-tree: inserting with splits, removing, writing what changed.
+//! Changing a version 1 B-tree: inserting with splits, removing, staging changed nodes.
 //!
 //! A change first reads every node that it may touch, then changes them: it happens or does not.
 
@@ -154,7 +154,7 @@ impl BTree1 {
         Ok(())
     }
 
-    /// Splits a node, whose parent has room or which is the root. The next chunk goes to `place`.
+    /// Splits a node that is the root, or whose parent has room. The next chunk goes to `place`.
     fn split(&mut self, io: &dyn MetadataIo, address: u64, place: usize) -> Result<()> {
         let address = if address == self.address { self.raise_root(io)? } else { address };
         let fresh = io.allocate_for(DataKind::Tree, self.node_length(io))?;
@@ -191,7 +191,7 @@ impl BTree1 {
         Ok(())
     }
 
-    /// Moves what the root holds into a new node, its only child. Returns where that is.
+    /// Moves the root's contents into a new node, its only child. Returns the address of that.
     fn raise_root(&mut self, io: &dyn MetadataIo) -> Result<u64> {
         let (root, fresh) = (self.address, io.allocate_for(DataKind::Tree, self.node_length(io))?);
         let mut node = self.nodes.remove(&root).ok_or_else(super::unloaded)?;
@@ -251,7 +251,7 @@ impl BTree1 {
         Ok(())
     }
 
-    /// Reads the neighbours of a node. What is not one, in a damaged file, is left alone.
+    /// Reads the neighbours of a node. A neighbour that is none, in a damaged file, is ignored.
     fn load_neighbours(&mut self, address: u64, io: &dyn MetadataIo) -> Result<()> {
         let ChunkNode { level, left, right, .. } = self.node(address)?.parts;
         for (side, is_left) in [(left, true), (right, false)] {

@@ -74,7 +74,8 @@ impl Root {
         Ok(link.block.as_deref_mut())
     }
 
-    /// The entries at `place`, and which of them; `None` if they do not exist and are not to be made.
+    /// The block of entries at `place`, and which of its entries; `None` if it does not exist and
+    /// is not to be created.
     pub(super) fn entries(
         &mut self,
         array: &mut Array,
@@ -145,14 +146,14 @@ impl Root {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Forgets data blocks and pages that have not changed, and counts the others.
+    /// Drops data blocks and pages that have not changed, and counts the others.
     pub(super) fn trim(&mut self, array: &mut Array) {
         self.direct.iter_mut().for_each(|link| trim_data(link, array));
         let supers = self.supers.iter_mut().filter_map(|link| link.block.as_mut());
         supers.for_each(|block| block.blocks.iter_mut().for_each(|link| trim_data(link, array)));
     }
 
-    /// Stages what changed of the block at `address` and below it.
+    /// Stages changed blocks from the one at `address` down.
     pub(super) fn commit(
         &mut self,
         address: u64,
@@ -336,7 +337,7 @@ impl Super {
     }
 }
 
-/// Whether all slots of a data block come before one.
+/// Whether all slots of a data block come before a slot.
 fn is_before(array: &Array, Number { super_block, data_block }: Number, slot: u64) -> bool {
     let first = array.geometry.first_slot(super_block, data_block);
     let entries = array.geometry.block_entries(super_block);
@@ -344,7 +345,7 @@ fn is_before(array: &Array, Number { super_block, data_block }: Number, slot: u6
     end.is_some_and(|end| end <= slot)
 }
 
-/// Forgets what has not changed of a data block.
+/// Drops unchanged parts of a data block.
 fn trim_data(link: &mut Link<Data>, array: &mut Array) {
     let Some(block) = &mut link.block else { return };
     block.trim();

@@ -110,7 +110,7 @@ impl Data {
         self.whole.bytes.len() + PAGE_OVERHEAD + pages.sum::<usize>()
     }
 
-    /// Forgets pages that have not changed.
+    /// Drops pages that have not changed.
     pub(super) fn trim(&mut self) {
         self.pages.retain(|_, page| page.dirty);
     }
@@ -119,7 +119,7 @@ impl Data {
         self.new || self.whole.dirty || self.pages.values().any(|page| page.dirty)
     }
 
-    /// Stages what changed of the block at `address`.
+    /// Stages changed parts of the block at `address`.
     pub(super) fn commit(
         &mut self,
         address: u64,

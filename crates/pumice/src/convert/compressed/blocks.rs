@@ -19,18 +19,18 @@ pub struct CompressedBlocks<T> {
     /// That of the matrix at the beginning.
     shape: Vec<u64>,
     next: u64,
-    /// How many lines a chunk has: those are a band.
+    /// The number of lines of a chunk, which are a band.
     step: u64,
     /// The chunks of every band that has any, if it is known which ones have cells.
     bands: Option<BTreeMap<u64, Vec<Dims>>>,
     element: std::marker::PhantomData<fn() -> T>,
 }
 
-/// What the next block is made of.
+/// The next block.
 enum Part {
-    /// Lines in which nothing is stored.
+    /// A number of lines without stored chunks.
     Empty(u64),
-    /// Lines to look at: so many, fewer if they are too full.
+    /// A number of lines to read; fewer if they have too many cells.
     Filled(u64),
 }
 
@@ -45,7 +45,7 @@ impl<T: Element> CompressedBlocks<T> {
         Ok(Self { dataset, lines, shape, next: 0, step, bands, element: Default::default() })
     }
 
-    /// What comes next of `left` lines. Filled ones are of one band.
+    /// The next block of `left` lines. Filled ones are of one band.
     fn part(&self, left: u64) -> Part {
         let Some(bands) = &self.bands else { return Part::Filled(left.min(self.step)) };
         let band = self.next / self.step;
@@ -63,7 +63,7 @@ impl<T: Element> CompressedBlocks<T> {
         Compressed::of(self.lines, self.next, count, &nothing)
     }
 
-    /// `None` if so many lines have too many cells.
+    /// Reads `count` lines; `None` if they have too many cells.
     fn read(&self, count: u64) -> Result<Option<Compressed<T>>> {
         let axis = self.lines.axis();
         let mut block = Block { start: vec![0, 0], count: self.shape.clone() };

@@ -31,8 +31,8 @@ impl Dataset {
         Ok(found)
     }
 
-    /// As [`read_rows`](Self::read_rows), into memory that is there: what the lists had is replaced, and they are
-    /// made longer only if they have to be.
+    /// [`read_rows`](Self::read_rows) into existing lists: their contents are replaced, and they
+    /// grow only if they have to.
     ///
     /// ```
     /// use pumice::{Compressed, File, Lines};
@@ -60,10 +60,12 @@ impl Dataset {
         })
     }
 
-    /// The defined cells of a window of a matrix as compressed lines. Lines and indices count from the window's
-    /// corner: of what is selected, line `n` is the n-th row (or column), and index `m` the m-th column (or row).
+    /// The defined cells of a window of a matrix as compressed lines. Lines and indices count from
+    /// the window's corner: line `n` is the n-th selected row (or column), index `m` the m-th
+    /// selected column (or row).
     ///
-    /// A window is a range, steps or a list of rows, and the same of columns; a list of points is none.
+    /// A window is a range, steps or a list of rows, combined with one of columns; a list of points
+    /// is not a window.
     ///
     /// ```
     /// use pumice::{File, Lines};

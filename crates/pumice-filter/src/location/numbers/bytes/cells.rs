@@ -12,7 +12,7 @@ use pumice_wide::{Wide, Work, run_widely};
 /// Numbers for which a step is taken beside.
 pub(super) const GROUP: usize = 8;
 
-/// Room for the places of all large numbers of a block, and for what is written beside them.
+/// Room for the places of all large numbers of a block, and for excess entries.
 pub(super) type Places = [u8; BLOCK + 64];
 
 /// The next bytes of a plane: as many as a block can have large numbers, and some that are read with them.
@@ -40,9 +40,9 @@ impl Bytes<'_> {
         self.large[2].is_empty()
     }
 
-    /// Shows the cells that the numbers, which are narrow, are the gaps between, all of them below `cells`,
-    /// which is below 2^32, block by block, until `take` says `false`; whether it never did. Takes a step
-    /// `beside` for every eight numbers or so.
+    /// Visits the cells whose gaps the numbers are; the numbers are narrow, and all cells are below
+    /// `cells`, which is below 2^32. Works block by block, until `take` returns `false`; returns
+    /// whether it never did. Takes a step `beside` for every eight numbers or so.
     pub(in super::super) fn for_each_cell(
         self,
         cells: u64,
@@ -88,7 +88,7 @@ impl Bytes<'_> {
         Ok(list.is_empty() || take(list))
     }
 
-    /// Moves on behind so many large numbers, which are narrow.
+    /// Skips large numbers, which are narrow.
     #[inline(always)]
     fn skip_large(&mut self, found: usize) {
         for plane in &mut self.large[..2] {
@@ -110,9 +110,9 @@ fn plane<'a>(rest: &'a [u8], padded: &'a mut Plane) -> &'a Plane {
     }
 }
 
-/// Turns a block of gaps, [`BLOCK`] of them or fewer, into cells, the first of which may be `next`. The
-/// planes have what large gaps have beyond 255. Returns how far the cell after the last is from `next`, and
-/// how many gaps were large.
+/// Turns a block of at most [`BLOCK`] gaps into cells, the first of which may be `next`. The planes
+/// have the excess of large gaps over 255. Returns the distance from `next` to the cell after the
+/// last, and how many gaps were large.
 #[inline(always)]
 pub(super) fn add_up(
     block: &[u8],

@@ -1,10 +1,10 @@
-//! In place of `wide` where there is no such processor.
+//! Replaces `wide` on other architectures.
 
 use super::cells::{self, Places, Plane};
 use crate::location::numbers::{BLOCK, Beside};
 use pumice_wide::Wide;
 
-/// Nobody has a `Wide` to come here with.
+/// Never called: no `Wide` exists here.
 pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> usize {
     cells::find_large(block, places)
 }

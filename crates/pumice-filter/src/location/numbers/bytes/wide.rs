@@ -1,9 +1,9 @@
 //! Large numbers found thirty-two at a time, spread and added up eight at a time, where the processor can
 //! (AVX2).
 //!
-//! Four million gaps of which one in thirteen is large: one after the other, a third of the time is spent
-//! on finding those, and another on adding up. With all of that in registers, what takes longest is the
-//! checksum beside it.
+//! Of four million gaps, of which one in thirteen is large, a simple loop spends a third of its
+//! time on finding the large ones, and another on adding up. With all of that in registers, the
+//! checksum beside it takes longest.
 
 #![allow(unsafe_code)]
 
@@ -72,8 +72,8 @@ fn large(bytes: &[u8; 32]) -> u32 {
     _mm256_movemask_epi8(equal) as u32
 }
 
-/// For every set of places among eight, which of the bytes in a row belongs to each place; none to those
-/// that are not in the set.
+/// For every set of places among eight, the byte in a row that belongs to each place; places
+/// outside the set get none.
 static SPREAD: [[u8; GROUP]; 256] = spread();
 
 const fn spread() -> [[u8; GROUP]; 256] {

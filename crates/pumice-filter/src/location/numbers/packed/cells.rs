@@ -1,6 +1,6 @@
 //! Packed gaps straight to the cells between which they lie, block by block.
 //!
-//! What the upper parts of the first numbers add up to is the place of a one bit, less the ones before
+//! The sum of the upper parts of the first numbers is the place of a one bit, less the ones before
 //! it: no number has to be known by itself.
 
 use super::{BLOCK, GROUP, MOST_WIDE, Packed, wide, word_at};
@@ -28,9 +28,9 @@ impl<T: FnMut(&[u32]) -> bool, B: Beside> Work for EachCell<'_, T, B> {
 }
 
 impl Packed<'_> {
-    /// Shows the `count` cells that the numbers are the gaps between, all of them below `cells`, which
-    /// is below 2^32, block by block, until `take` says `false`; whether it never did. Takes a step `beside`
-    /// for every eight numbers or so.
+    /// Visits the `count` cells whose gaps the numbers are, all of them below `cells`, which is
+    /// below 2^32. Works block by block, until `take` returns `false`; returns whether it never
+    /// did. Takes a step `beside` for every eight numbers or so.
     pub(in super::super) fn for_each_cell(
         self,
         count: usize,
@@ -79,14 +79,14 @@ impl Packed<'_> {
     }
 }
 
-/// The low bits of numbers: so many of each, one after another.
+/// The low bits of numbers, one after another.
 #[derive(Clone, Copy)]
 pub(super) struct Low<'a> {
     pub(super) bits: u32,
     pub(super) bytes: &'a [u8],
 }
 
-/// For every byte, the places of its ones; the others mean nothing.
+/// For every byte, the places of its ones; other entries have no meaning.
 static ONES: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -104,7 +104,7 @@ static ONES: [[u32; 8]; 256] = {
     table
 };
 
-/// Room for the ones of a word, and for what is written beside them.
+/// Room for the ones of a word, and for excess entries.
 const ROOM: usize = 64 + 8;
 
 /// Finds the places of the ones of a unary part.
@@ -112,7 +112,7 @@ struct Ones<'a> {
     bytes: &'a [u8],
     /// The number of the next word's first bit.
     base: u32,
-    /// Places that have been found: those that were given away, then `held` others.
+    /// Places that were found: those that were returned, then `held` others.
     places: [u32; BLOCK + ROOM],
     given: usize,
     held: usize,
@@ -152,7 +152,7 @@ impl<'a> Ones<'a> {
         Ok(&mut self.places[..wanted])
     }
 
-    /// Checks that no ones are left. The last byte is not zero, so what was not looked at has some.
+    /// Checks that no ones are left. The last byte is not zero, so unread bytes have some.
     fn finish(&self) -> Result<(), FilterError> {
         match self.held == 0 && self.bytes.is_empty() {
             true => Ok(()),

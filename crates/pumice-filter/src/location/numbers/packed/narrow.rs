@@ -1,10 +1,10 @@
-//! In place of `wide` where there is no such processor.
+//! Replaces `wide` on other architectures.
 
 use super::cells::Low;
 use crate::location::numbers::Beside;
 use pumice_wide::Wide;
 
-/// Leaves everything to the caller; nobody has a `Wide` to come here with.
+/// Leaves everything to the caller; no `Wide` exists here.
 pub(super) fn sum_low(
     _: Wide,
     _: &mut [u32],

@@ -1,8 +1,8 @@
 //! Sums of low bits eight at a time, where the processor can (AVX2).
 //!
-//! Reading four million scattered cells takes 9 ns of a processor's time for each of them without, and
-//! a third of that is this loop; eight numbers depend on each other through additions alone, which a
-//! wide register does in three steps.
+//! Reading four million scattered cells takes 9 ns of processor time for each without wide
+//! registers, a third of it in this loop. Eight numbers depend on each other through additions
+//! alone, which a wide register does in three steps.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The bytes of a trace: a signature, then accesses of one byte and what differs from before.
+//! The bytes of a trace: a signature, then accesses of one byte and the difference from the one
+//! before.
 //!
 //! The first byte of an access:
 //!
@@ -32,7 +33,7 @@ const DATASET: u8 = 1 << 4;
 const SIZE: u8 = 1 << 5;
 const ZERO: u8 = 3 << 6;
 
-/// What both sides remember.
+/// The state that encoder and decoder share.
 #[derive(Debug, Default)]
 struct Memory {
     /// Dataset and size of each chunk.
@@ -41,7 +42,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// What is expected of a chunk that may be new.
+    /// The expected dataset and size of a chunk that may be new.
     fn expected(&self, chunk: u64) -> (u64, u64) {
         let known = self.chunks.get(chunk as usize).or(self.chunks.get(self.last as usize));
         known.copied().unwrap_or_default()
@@ -101,7 +102,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(self.to.write_all(&code.bytes[..code.len])?)
     }
 
-    /// Writes what is still held back, and returns where it was written to.
+    /// Writes buffered accesses, and returns the writer.
     pub fn finish(self) -> Result<W, TraceError> {
         Ok(self.to.into_inner().map_err(|error| error.into_error())?)
     }

@@ -1,14 +1,14 @@
 //! HDF5 2.0's chunk caches: one for each dataset, of 8 MiB and 8191 hash slots by default.
 //!
-//! - A chunk whose hash slot is taken pushes the other one out.
+//! - A chunk whose hash slot is taken evicts the other chunk.
 //! - A chunk that is used moves one place away from the end where chunks leave.
 //! - Room is made by two hands that walk from that end. The first takes chunks that were read or
 //!   written as a whole. The second, which starts when the first has walked `w0` (0.75) of the way,
 //!   takes any.
 //! - A chunk larger than the cache is not kept.
 //!
-//! Chunks are hashed by their numbers in the dataset, in the order in which they first occur: for
-//! datasets of one axis that is what HDF5 does, for others it is kinder.
+//! Chunks are hashed by their numbers in the dataset, in the order in which they first occur. For
+//! datasets of one axis HDF5 does the same; for others this is kinder.
 
 use hashbrown::HashMap;
 
@@ -18,8 +18,8 @@ use crate::trace::{Access, Trace};
 /// The size of HDF5's private caches.
 ///
 /// ```
-/// use pumice_cache::simulate::PrivateCaches;
-/// use pumice_cache::trace::{Access, Trace};
+/// use pumice_trace::simulate::PrivateCaches;
+/// use pumice_trace::trace::{Access, Trace};
 /// let mut trace = Trace::new();
 /// for chunk in (0..4).chain(0..4) {
 ///     trace.push(chunk, Access { bytes: 1 << 20, ..Access::default() });
@@ -32,7 +32,8 @@ pub struct PrivateCaches {
     pub bytes: u64,
     /// Hash slots of each dataset's cache.
     pub slots: u64,
-    /// How far complete chunks are looked for before others leave, from 0 to 1.
+    /// The share of the cache in which complete chunks are searched for before others leave, from 0
+    /// to 1.
     pub w0: f64,
 }
 
@@ -47,7 +48,7 @@ struct Cache {
     /// Numbers of the dataset's chunks.
     numbers: HashMap<u64, u64>,
     slots: HashMap<u64, u64>,
-    /// Those that leave first first.
+    /// The chunks in order of eviction.
     order: Vec<Entry>,
     used: u64,
 }
@@ -78,7 +79,7 @@ impl PrivateCaches {
 }
 
 impl Cache {
-    /// Uses a chunk, and tells whether it was there.
+    /// Uses a chunk, and returns whether it was resident.
     fn access(&mut self, size: &PrivateCaches, access: &Access) -> bool {
         let next = self.numbers.len() as u64;
         let number = *self.numbers.entry(access.chunk).or_insert(next);

@@ -4,9 +4,9 @@ use std::io::{Error, Write};
 use std::sync::{Arc, Mutex};
 
 use crate::toy::*;
-use pumice_cache::simulate::replay;
-use pumice_cache::trace::{Trace, TraceError};
 use pumice_cache::*;
+use pumice_trace::simulate::replay;
+use pumice_trace::trace::{Trace, TraceError, start, stop};
 
 /// A file in memory that the test can look into.
 #[derive(Clone, Default)]
@@ -36,9 +36,9 @@ fn the_simulator_counts_the_hits_that_the_cache_had() {
         let bench = Bench::new(config, toy);
         bench.toy.store(0..110, |key, _| key as u8);
         let shelf = Shelf::default();
-        bench.cache.start_trace(shelf.clone()).unwrap();
+        start(&bench.cache, shelf.clone()).unwrap();
         keys().for_each(|key| drop(bench.get(key).unwrap()));
-        bench.cache.stop_trace().unwrap();
+        stop(&bench.cache).unwrap();
         bench.get(3).unwrap();
 
         let trace = Trace::read(shelf.0.lock().unwrap().as_slice()).unwrap();
@@ -59,11 +59,11 @@ fn writes_are_recorded_as_such_and_by_dataset() {
     let other = bench.cache.register(Arc::clone(&toy), DatasetOptions::default());
     toy.store(0..1, |key, _| key as u8);
     let shelf = Shelf::default();
-    bench.cache.start_trace(shelf.clone()).unwrap();
+    start(&bench.cache, shelf.clone()).unwrap();
     bench.put(0, 0, &[1; 4]).unwrap();
     bench.get(0).unwrap();
     bench.cache.read(&other, [(0, Read::Values { start: 0, out: &mut [0; 16] })]).unwrap();
-    bench.cache.stop_trace().unwrap();
+    stop(&bench.cache).unwrap();
     let trace = Trace::read(shelf.0.lock().unwrap().as_slice()).unwrap();
     let seen = trace.accesses().iter().map(|access| (access.write, access.dataset, access.chunk));
     assert_eq!(seen.collect::<Vec<_>>(), [(true, 0, 0), (false, 0, 0), (false, 1, 1)]);
@@ -81,10 +81,10 @@ fn a_trace_that_cannot_be_written_harms_nothing_and_tells_at_the_end() {
         }
     }
     let bench = Bench::with_limits(16, 4, 8);
-    bench.cache.start_trace(Full).unwrap();
+    start(&bench.cache, Full).unwrap();
     bench.toy.store(0..3, |key, _| key as u8);
     (0..200_000).for_each(|i| drop(bench.get(i % 3).unwrap()));
-    let error = bench.cache.stop_trace().unwrap_err();
+    let error = stop(&bench.cache).unwrap_err();
     assert!(matches!(error, TraceError::Io(_)) && error.to_string().contains("disk full"));
-    assert!(bench.cache.stop_trace().is_ok());
+    assert!(stop(&bench.cache).is_ok());
 }

@@ -1,13 +1,13 @@
 //! Replays a [`Trace`] against any policy and size, without data.
 //!
-//! The policies are the very ones that run in the cache, and are told the same. After each access
-//! chunks leave, coldest first, until the rest fit; that may be the chunk just used, as in the
-//! cache. [`optimum()`] knows the future; [`PrivateCaches`] is HDF5 with a cache for each dataset.
+//! The policies are the very ones of the cache, and get the same calls. After each access chunks
+//! leave, coldest first, until the rest fit; the chunk just used may leave too, as in the cache.
+//! [`optimum()`] knows the future; [`PrivateCaches`] is HDF5 with a cache for each dataset.
 //!
 //! ```
 //! use pumice_cache::PolicyKind;
-//! use pumice_cache::simulate::{optimum, replay};
-//! use pumice_cache::trace::{Access, Trace};
+//! use pumice_trace::simulate::{optimum, replay};
+//! use pumice_trace::trace::{Access, Trace};
 //!
 //! let mut trace = Trace::new();
 //! for _ in 0..100 {
@@ -23,11 +23,11 @@ mod private;
 pub use optimum::optimum;
 pub use private::PrivateCaches;
 
-use crate::config::PolicyKind;
-use crate::policy::{Policy, Usage};
+use pumice_cache::{Policy, PolicyKind, Usage};
+
 use crate::trace::{Access, Trace};
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Score {
@@ -85,7 +85,7 @@ struct Simulation {
     used: u64,
     /// The policy's number for each chunk of the trace.
     ids: Vec<u32>,
-    /// What has each number.
+    /// The resident chunk of each number.
     residents: Vec<Resident>,
     free: Vec<u32>,
     score: Score,

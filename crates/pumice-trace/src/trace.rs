@@ -5,7 +5,7 @@
 //! bytes are described in `docs/cache-trace.md`; `trace/coding.rs` writes and reads them.
 //!
 //! ```
-//! use pumice_cache::trace::{Access, Trace};
+//! use pumice_trace::trace::{Access, Trace};
 //! let mut trace = Trace::new();
 //! for chunk in [100, 200, 100] {
 //!     trace.push(chunk, Access { bytes: 4096, ..Access::default() });
@@ -15,14 +15,14 @@
 //! let mut file = Vec::new();
 //! trace.write(&mut file)?;
 //! assert_eq!(Trace::read(file.as_slice())?, trace);
-//! # Ok::<(), pumice_cache::trace::TraceError>(())
+//! # Ok::<(), pumice_trace::trace::TraceError>(())
 //! ```
 
 mod coding;
 mod recorder;
 
 pub use coding::{TraceReader, TraceWriter};
-pub(crate) use recorder::Recorder;
+pub use recorder::{start, stop};
 
 use std::io::{Read, Write};
 
@@ -38,13 +38,13 @@ pub struct Access {
     pub dataset: u64,
     /// The memory that the chunk takes.
     pub bytes: u64,
-    /// Whether it is changed.
+    /// Whether the access changes the chunk.
     pub write: bool,
-    /// Whether with this access all of it has been read, or all of it written.
+    /// Whether this access completes reading, or writing, all of the chunk.
     pub done: bool,
 }
 
-/// What is wrong with a trace.
+/// The fault of an invalid trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -54,9 +54,9 @@ pub enum TraceError {
     /// The bytes do not begin as a trace does.
     #[error("not a cache trace: expected it to begin with {expected:?}, found {found:?}")]
     Signature {
-        /// What a trace begins with.
+        /// The signature of a trace.
         expected: [u8; 8],
-        /// What was found.
+        /// The bytes in its place.
         found: [u8; 8],
     },
     /// An access is damaged.
@@ -66,7 +66,7 @@ pub enum TraceError {
         number: u64,
         /// Where it begins.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         problem: &'static str,
     },
 }
@@ -142,7 +142,7 @@ impl Trace {
 pub(crate) struct Numbers(HashMap<u64, u64, FixedState>);
 
 impl Numbers {
-    /// A chunk's number, and whether it is new.
+    /// The number of a chunk, and whether it is new.
     pub(crate) fn number(&mut self, identity: u64) -> (u64, bool) {
         let next = self.0.len() as u64;
         let number = *self.0.entry(identity).or_insert(next);

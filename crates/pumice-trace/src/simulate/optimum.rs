@@ -1,4 +1,4 @@
-//! What could be had by who knows the future (Belady, 1966).
+//! The optimum: replacement with knowledge of the future (Belady, 1966).
 
 use std::collections::BinaryHeap;
 
@@ -8,12 +8,12 @@ use crate::trace::Trace;
 /// Comes never.
 const NEVER: u64 = u64::MAX;
 
-/// Replays a trace knowing all of it: who is used again latest leaves first, be it the chunk that
-/// has just come.
+/// Replays a trace knowing all of it: the chunk that is used again latest leaves first, even if it
+/// was just loaded.
 ///
-/// For chunks of one size no policy can have more hits. For chunks of different sizes the optimum
-/// is not known to be computable in reasonable time; the same rule is applied, by which larger
-/// chunks do not leave earlier. That is a good yardstick, but not a bound.
+/// For chunks of one size no policy has more hits. For chunks of different sizes no fast way to
+/// compute the optimum is known; the same rule is applied, under which larger chunks do not leave
+/// earlier. That is a good yardstick, but not a bound.
 pub fn optimum(trace: &Trace, capacity: u64) -> Score {
     let next = next_uses(trace);
     let mut held: Vec<Option<u64>> = vec![None; trace.chunks()];

@@ -1,0 +1,487 @@
+//! Datasets: create, open, read, write, get, specific, close.
+
+use crate::abi::*;
+use crate::convert;
+use crate::creation;
+use crate::datatype;
+use crate::datatype_map::{datatype_of, stored};
+use crate::fault::{Fault, Result, answer, done};
+use crate::handle::{Handle, Kind, List, close, count_call};
+use crate::library::Api;
+use crate::link::insert_new;
+use crate::location::place;
+use crate::memory;
+use crate::space::{self, Transfer};
+use pumice_engine::dataset::{DatasetState, TransferOptions};
+use pumice_layout::buffer::Output;
+use pumice_types::{Datatype, Heaped, HeapedConversion, Transform};
+use std::ffi::{c_char, c_void};
+
+/// `create`: with no name, an object that a link may lead to later.
+///
+/// # Safety
+/// All arguments are as libhdf5 gives them. This holds for every callback of this crate.
+pub(crate) unsafe extern "C" fn create(
+    object: *mut c_void,
+    params: *const LocParams,
+    name: *const c_char,
+    lcpl: Hid,
+    type_id: Hid,
+    space_id: Hid,
+    dcpl: Hid,
+    dapl: Hid,
+    _dxpl: Hid,
+    _req: *mut *mut c_void,
+) -> *mut c_void {
+    // SAFETY: as above.
+    let from = unsafe { Handle::at(object) };
+    answer(from.api(), c"dataset create", std::ptr::null_mut(), || {
+        count_call();
+        // SAFETY: as above.
+        let at = unsafe { place(from, params)? }.open()?;
+        let api = at.api();
+        let engine = at.changing_objects()?;
+        let datatype = stored(&datatype_of(api, type_id)?, engine)?;
+        let extent = space::extent(api, space_id)?;
+        let mut spec = creation::spec(api, engine, datatype, extent, dcpl)?;
+        spec.committed = datatype::committed(&at, type_id)?;
+        let make = || Ok(engine.new_dataset(DatasetState::create(engine, spec)?)?);
+        // SAFETY: as above.
+        let (state, path) = unsafe { insert_new(&at, name, lcpl, make, |made| made.object())? };
+        let mut handle = Handle::new(at.file.clone(), Kind::Dataset(state), path);
+        handle.access = Some(List::copy(api, dapl));
+        Ok(handle.give())
+    })
+}
+
+/// `open`.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn open(
+    object: *mut c_void,
+    params: *const LocParams,
+    name: *const c_char,
+    dapl: Hid,
+    _dxpl: Hid,
+    _req: *mut *mut c_void,
+) -> *mut c_void {
+    // SAFETY: as for `create`.
+    let from = unsafe { Handle::at(object) };
+    answer(from.api(), c"dataset open", std::ptr::null_mut(), || {
+        count_call();
+        // SAFETY: as for `create`.
+        let mut found = unsafe { crate::object::named(from, params, name)? };
+        found.dataset()?;
+        found.access = Some(List::copy(from.api(), dapl));
+        Ok(found.give())
+    })
+}
+
+/// What a transfer property list asks for.
+fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
+    let mut options = TransferOptions::default();
+    if dxpl <= DEFAULT {
+        return Ok(options);
+    }
+    let mut text = [0u8; 1024];
+    // SAFETY: the buffer is as long as is said. A list without a transform gives an error.
+    let length = api.quietly(|| unsafe {
+        (api.H5Pget_data_transform)(dxpl, text.as_mut_ptr().cast(), text.len())
+    });
+    if length > 0 {
+        let end = text.len().min(length as usize);
+        let text = std::str::from_utf8(&text[..end]);
+        let text = text.map_err(|_| Fault::Invalid("a transform that is no text".into()))?;
+        options.transform = Some(text.trim_end_matches('\0').parse::<Transform>()?);
+    }
+    Ok(options)
+}
+
+/// One read of several at once.
+struct Job<'a> {
+    api: &'a Api,
+    state: &'a DatasetState,
+    type_id: Hid,
+    dxpl: Hid,
+    memory_type: Datatype,
+    transfer: Transfer,
+    options: TransferOptions,
+}
+
+impl<'a> Job<'a> {
+    fn new(handle: &'a Handle, types: Hid, memory: Hid, file: Hid, dxpl: Hid) -> Result<Self> {
+        let (api, state) = (handle.api(), handle.dataset()?);
+        let memory_type = datatype_of(api, types)?;
+        let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
+        let plain = !memory_type.has_varlen() && !state.datatype().has_varlen();
+        let plain = plain && convert::is_known(&memory_type, state.datatype());
+        let memory = if plain { transfer.memory.take() } else { None };
+        let options = TransferOptions { memory, ..options(api, dxpl)? };
+        Ok(Self { api, state, type_id: types, dxpl, memory_type, transfer, options })
+    }
+
+    fn bytes(&self) -> Result<usize> {
+        let bytes = self.transfer.elements.checked_mul(self.memory_type.size() as u64);
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        bytes.ok_or_else(|| Fault::Invalid("more elements than memory can have".into()))
+    }
+
+    fn count(&self) -> usize {
+        let dims = self.state.dims();
+        self.transfer.selection.count(&dims) as usize
+    }
+
+    /// # Safety
+    /// The buffer has as many elements of the memory type as the memory's dataspace says.
+    unsafe fn read(&self, buffer: *mut u8) -> Result<()> {
+        let memory_type = &self.memory_type;
+        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+            return Ok(());
+        }
+        if !convert::is_known(self.state.datatype(), memory_type) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_converted(buffer) };
+        }
+        if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
+            // SAFETY: the caller's promise.
+            let buffer = unsafe { std::slice::from_raw_parts_mut(buffer, self.bytes()?) };
+            let output = Output::new(buffer);
+            let selection = &self.transfer.selection;
+            return Ok(self.state.read_with(selection, memory_type, output, &self.options)?);
+        }
+        let stored = self.state.read_heaped(&self.transfer.selection)?;
+        let heaped = memory::heaped_type(memory_type);
+        let values = HeapedConversion::new(self.state.datatype(), &heaped)?.convert(&stored)?;
+        let (from, to) = (heaped.size(), memory_type.size());
+        memory::each_place(self.transfer.memory.as_ref(), self.count(), |place, at| {
+            let element = values.elements.get(at * from..(at + 1) * from).unwrap_or_default();
+            // SAFETY: the caller's promise; a place lies inside the memory's shape.
+            unsafe { memory::export(memory_type, element, &values.heap, buffer.add(place * to)) }
+        })
+    }
+
+    /// # Safety
+    /// As [`read`](Self::read); pointers in the elements lead to what the type says.
+    unsafe fn write(&self, buffer: *const u8) -> Result<()> {
+        let memory_type = &self.memory_type;
+        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+            return Ok(());
+        }
+        if !convert::is_known(memory_type, self.state.datatype()) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.write_converted(buffer) };
+        }
+        if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
+            // SAFETY: the caller's promise.
+            let buffer = unsafe { std::slice::from_raw_parts(buffer, self.bytes()?) };
+            let selection = &self.transfer.selection;
+            return Ok(self.state.write_with(selection, memory_type, buffer, &self.options)?);
+        }
+        let mut values = Heaped::default();
+        memory::each_place(self.transfer.memory.as_ref(), self.count(), |place, _| {
+            // SAFETY: the caller's promise; a place lies inside the memory's shape.
+            unsafe {
+                memory::import(memory_type, buffer.add(place * memory_type.size()), &mut values)
+            }
+        })?;
+        let heaped = memory::heaped_type(memory_type);
+        let conversion = HeapedConversion::new(&heaped, self.state.datatype())?;
+        let stored = match conversion.is_complete() {
+            true => conversion.convert(&values)?,
+            false => {
+                let onto = self.state.read_heaped(&self.transfer.selection)?;
+                let mut none = NoObjects;
+                conversion.convert_with(&values.elements, &values.heap, Some(onto), &mut none)?
+            }
+        };
+        let selection = &self.transfer.selection;
+        Ok(self.state.write_heaped(selection, &stored.elements, &stored.heap)?)
+    }
+}
+
+impl<'a> Job<'a> {
+    /// A transfer of the same elements in the file's own type, packed in memory.
+    fn own(&self, own: &convert::OwnType<'_>) -> Self {
+        let Transfer { selection, .. } = &self.transfer;
+        let elements = self.count() as u64;
+        let transfer = Transfer { selection: selection.clone(), memory: None, elements };
+        let options = TransferOptions { memory: None, ..self.options.clone() };
+        let (type_id, memory_type) = (own.id, own.datatype.clone());
+        Self { type_id, memory_type, transfer, options, ..*self }
+    }
+
+    /// Where elements are in memory: the transfer's own memory, which the engine was not given.
+    fn places(&self) -> Option<&(pumice_space::Selection, Vec<u64>)> {
+        self.transfer.memory.as_ref()
+    }
+
+    /// Reads elements that libhdf5 converts.
+    ///
+    /// # Safety
+    /// As [`read`](Self::read).
+    unsafe fn read_converted(&self, buffer: *mut u8) -> Result<()> {
+        let own = convert::OwnType::new(self.api, self.state.datatype())?;
+        let (count, size) = (self.count(), self.memory_type.size());
+        let widest = size.max(own.datatype.size());
+        let (mut elements, mut background) =
+            (convert::room(count, widest)?, convert::room(count, widest)?);
+        // SAFETY: the rooms are large enough; the caller's promise about the buffer.
+        unsafe {
+            memory::each_place(self.places(), count, |place, at| {
+                let from = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(from, background.as_mut_ptr().add(at * size), size);
+                Ok(())
+            })?;
+            self.own(&own).read(elements.as_mut_ptr())?;
+            let types = (own.id, self.type_id);
+            convert::in_place(self.api, types, count, &mut elements, &mut background, self.dxpl)?;
+            memory::each_place(self.places(), count, |place, at| {
+                let to = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(elements.as_ptr().add(at * size), to, size);
+                Ok(())
+            })
+        }
+    }
+
+    /// Writes elements that libhdf5 converts.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write).
+    unsafe fn write_converted(&self, buffer: *const u8) -> Result<()> {
+        let own = convert::OwnType::new(self.api, self.state.datatype())?;
+        let (count, size) = (self.count(), self.memory_type.size());
+        let widest = size.max(own.datatype.size());
+        let (mut elements, mut background) =
+            (convert::room(count, widest)?, convert::room(count, widest)?);
+        // SAFETY: the rooms are large enough; the caller's promise about the buffer.
+        unsafe {
+            memory::each_place(self.places(), count, |place, at| {
+                let from = buffer.add(place * size);
+                std::ptr::copy_nonoverlapping(from, elements.as_mut_ptr().add(at * size), size);
+                Ok(())
+            })?;
+            let own_job = self.own(&own);
+            if matches!(own.datatype, Datatype::Compound(_)) {
+                // Members that memory does not have stay as they are.
+                own_job.read(background.as_mut_ptr())?;
+            }
+            let types = (self.type_id, own.id);
+            convert::in_place(self.api, types, count, &mut elements, &mut background, self.dxpl)?;
+            let written = own_job.write(elements.as_ptr());
+            own.reclaim(&mut elements, count);
+            written
+        }
+    }
+}
+
+/// References to objects are bytes here.
+struct NoObjects;
+
+impl pumice_types::Links for NoObjects {
+    fn read(
+        &mut self,
+        _kind: &pumice_types::Reference,
+        _element: &[u8],
+        _place: &mut [u8],
+    ) -> std::result::Result<(), pumice_types::TypeError> {
+        Err(pumice_types::TypeError::Value("references".into()))
+    }
+
+    fn write(
+        &mut self,
+        _place: &[u8],
+        _kind: &pumice_types::Reference,
+        _element: &mut [u8],
+    ) -> std::result::Result<(), pumice_types::TypeError> {
+        Err(pumice_types::TypeError::Value("references".into()))
+    }
+}
+
+/// `read`, of one or several datasets.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn read(
+    count: usize,
+    datasets: *const *mut c_void,
+    types: *const Hid,
+    memories: *const Hid,
+    files: *const Hid,
+    dxpl: Hid,
+    buffers: *const *mut c_void,
+    _req: *mut *mut c_void,
+) -> Herr {
+    if count == 0 {
+        return OK;
+    }
+    // SAFETY: as for `create`: the lists have `count` elements.
+    let first = unsafe { Handle::at(*datasets) };
+    done(first.api(), c"dataset read", || {
+        count_call();
+        for at in 0..count {
+            // SAFETY: as above, and the buffers are as large as the program has promised libhdf5.
+            unsafe {
+                let handle = Handle::at(*datasets.add(at));
+                let (file, memory) = (*files.add(at), *memories.add(at));
+                let job = Job::new(handle, *types.add(at), memory, file, dxpl)?;
+                job.read((*buffers.add(at)).cast())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `write`, of one or several datasets.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn write(
+    count: usize,
+    datasets: *const *mut c_void,
+    types: *const Hid,
+    memories: *const Hid,
+    files: *const Hid,
+    dxpl: Hid,
+    buffers: *const *const c_void,
+    _req: *mut *mut c_void,
+) -> Herr {
+    if count == 0 {
+        return OK;
+    }
+    // SAFETY: as for `read`.
+    let first = unsafe { Handle::at(*datasets) };
+    done(first.api(), c"dataset write", || {
+        count_call();
+        for at in 0..count {
+            // SAFETY: as for `read`.
+            unsafe {
+                let handle = Handle::at(*datasets.add(at));
+                handle.changing()?;
+                let (file, memory) = (*files.add(at), *memories.add(at));
+                let job = Job::new(handle, *types.add(at), memory, file, dxpl)?;
+                job.write((*buffers.add(at)).cast())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Operations of `get`.
+const GET_DAPL: i32 = 0;
+const GET_DCPL: i32 = 1;
+const GET_SPACE: i32 = 2;
+const GET_SPACE_STATUS: i32 = 3;
+const GET_STORAGE_SIZE: i32 = 4;
+const GET_TYPE: i32 = 5;
+
+/// `get`.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn get(
+    object: *mut c_void,
+    args: *mut DatasetGetArgs,
+    _dxpl: Hid,
+    _req: *mut *mut c_void,
+) -> Herr {
+    // SAFETY: as for `create`.
+    let (handle, args) = unsafe { (Handle::at(object), &mut *args) };
+    done(handle.api(), c"dataset get", || {
+        let (api, state) = (handle.api(), handle.dataset()?);
+        let given = &mut args.args;
+        match args.op {
+            GET_DAPL => {
+                let none = List::owned(api, INVALID);
+                let list = handle.access.as_ref().unwrap_or(&none);
+                given.dapl = list.given(c"H5P_CLS_DATASET_ACCESS_ID_g")?;
+            }
+            GET_DCPL => given.dcpl = creation::list_of(handle, state)?,
+            GET_SPACE => given.space = space::made(api, &state.extent()?)?,
+            GET_SPACE_STATUS => {
+                let status = space_status(state)?;
+                // SAFETY: the operation has a place for it.
+                unsafe { *given.space_status = status };
+            }
+            GET_STORAGE_SIZE => {
+                let size = state.storage_size()?;
+                // SAFETY: the operation has a place for it.
+                unsafe { *given.storage_size = size };
+            }
+            GET_TYPE => {
+                let committed =
+                    pumice_engine::attribute::committed_datatype(handle.engine(), state.object());
+                given.datatype = datatype::given(handle, committed, state.datatype())?;
+            }
+            other => return Err(Fault::Unsupported(format!("question {other} about datasets"))),
+        }
+        Ok(())
+    })
+}
+
+/// `H5D_space_status_t`: whether none, some or all space is allocated.
+fn space_status(state: &DatasetState) -> Result<i32> {
+    let stored = state.storage_size()?;
+    let extent = state.extent()?;
+    let all = extent.cells().unwrap_or(0).saturating_mul(state.datatype().size() as u64);
+    if creation::chunk_of(state).is_some() {
+        let (chunks, _) = state.chunk_totals()?;
+        let grid = creation::chunk_of(state).unwrap_or_default().iter().zip(extent.dims());
+        let wanted =
+            grid.fold(1u64, |all, (&side, &now)| all.saturating_mul(now.div_ceil(side.max(1))));
+        return Ok(match chunks {
+            0 => 0,
+            chunks if chunks >= wanted => 2,
+            _ => 1,
+        });
+    }
+    Ok(if stored == 0 && all > 0 { 0 } else { 2 })
+}
+
+/// `specific`: extent, flush, refresh.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn specific(
+    object: *mut c_void,
+    args: *mut DatasetSpecificArgs,
+    _dxpl: Hid,
+    _req: *mut *mut c_void,
+) -> Herr {
+    // SAFETY: as for `create`.
+    let (handle, args) = unsafe { (Handle::at(object), &mut *args) };
+    done(handle.api(), c"dataset specific", || {
+        count_call();
+        let state = handle.dataset()?;
+        match args.op {
+            0 => {
+                handle.changing()?;
+                let rank = state.extent()?.rank();
+                // SAFETY: the list has as many sizes as the dataset has dimensions.
+                let size = unsafe { std::slice::from_raw_parts(args.args.size, rank) };
+                Ok(state.resize(size)?)
+            }
+            1 => Ok(handle.engine().commit()?),
+            2 => Ok(handle.engine().refresh_dataset(state)?),
+            other => Err(Fault::Unsupported(format!("operation {other} on datasets"))),
+        }
+    })
+}
+
+/// `close`.
+///
+/// # Safety
+/// As [`create`].
+pub(crate) unsafe extern "C" fn close_dataset(
+    object: *mut c_void,
+    _dxpl: Hid,
+    _req: *mut *mut c_void,
+) -> Herr {
+    // SAFETY: as for `create`.
+    let api = unsafe { Handle::at(object) }.api();
+    done(api, c"close", || {
+        // SAFETY: libhdf5 does not use the pointer again.
+        unsafe { close(object) };
+        Ok(())
+    })
+}

@@ -1,0 +1,54 @@
+//! Datatypes: those of libhdf5 as the engine's model, and back, by the serialised form that `H5Tencode` writes.
+//!
+//! In memory of a program, elements of variable length are pointers: text is a `char *`, a sequence a count and a
+//! pointer. `H5Tencode` keeps those sizes and the offsets that follow from them; [`stored`] gives the type that a file
+//! has instead.
+
+use crate::abi::*;
+use crate::fault::{Fault, Result, checked};
+use crate::library::Api;
+use pumice_engine::copy::sized;
+use pumice_engine::file::File as Engine;
+use pumice_format::Context;
+use pumice_format::messages::datatype;
+use pumice_types::Datatype;
+
+/// What `H5Tencode` writes before the message: that it is a datatype, and a version.
+const HEAD: [u8; 2] = [3, 0];
+
+/// The datatype of an identifier, with the sizes that it has in memory.
+pub(crate) fn datatype_of(api: &Api, id: Hid) -> Result<Datatype> {
+    let mut length = 0;
+    // SAFETY: without a buffer, the function gives the length that it needs.
+    unsafe {
+        checked((api.H5Tencode)(id, std::ptr::null_mut(), &mut length), "H5Tencode")?;
+    }
+    let mut bytes = vec![0u8; length];
+    // SAFETY: the buffer is as long as the function has asked for.
+    unsafe {
+        checked((api.H5Tencode)(id, bytes.as_mut_ptr().cast(), &mut length), "H5Tencode")?;
+    }
+    let message = bytes.get(HEAD.len()..).unwrap_or_default();
+    Ok(datatype::decode(message, &Context::default())?)
+}
+
+/// The type that elements have in a file.
+pub(crate) fn stored(datatype: &Datatype, file: &Engine) -> Result<Datatype> {
+    Ok(sized(datatype, file)?)
+}
+
+/// The serialised form of a datatype.
+pub(crate) fn serialised(datatype: &Datatype) -> Result<Vec<u8>> {
+    let mut bytes = HEAD.to_vec();
+    datatype::encode(datatype, &mut bytes).map_err(|error| Fault::Invalid(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// A new identifier of a datatype.
+pub(crate) fn identifier(api: &Api, datatype: &Datatype) -> Result<Hid> {
+    let mut bytes = serialised(datatype)?;
+    // Older releases look a little further than they must.
+    bytes.extend([0; 16]);
+    // SAFETY: the bytes are what `H5Tencode` would have written.
+    checked(unsafe { (api.H5Tdecode)(bytes.as_ptr().cast()) }, "H5Tdecode")
+}
