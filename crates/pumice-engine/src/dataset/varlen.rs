@@ -69,7 +69,8 @@ impl DatasetState {
         let mut elements = self.buffer(count)?;
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let output = Output::zeroed(&mut elements);
-        let target = Target::heaped(output, conversion, structured.fill())?;
+        // SAFETY: the target goes into the requests of one plan, which packs elements.
+        let target = unsafe { Target::heaped(output, conversion, structured.fill())? };
         let parts = plan_packed(selection, &self.grid(&dims)?)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target: &target }));
