@@ -49,7 +49,7 @@ pub use request::{
 };
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
-pub use table::ChunkTable;
+pub use table::{ChunkTable, NewChunk, Room};
 pub use variable_length::{VariableLength, VariableLengthFilters};
 
 use pumice_cache::{

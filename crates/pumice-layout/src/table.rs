@@ -15,6 +15,9 @@
 
 mod moving;
 pub(crate) mod stored;
+mod storing;
+
+pub use storing::{NewChunk, Room};
 
 use super::NOWHERE;
 use super::blocks::Blocks;
@@ -215,15 +218,14 @@ impl ChunkTable {
     /// Stores chunks of another table as they are.
     pub fn adopt(&self, from: &ChunkTable, chunks: &[(Dims, ChunkRecord)]) -> Result<()> {
         let bytes = from.read_all(chunks)?;
-        let mut places = Vec::with_capacity(chunks.len());
-        let adopted = self.put_all(chunks, &bytes, &mut places).and_then(|()| {
-            let change = self.medium.change();
-            places.iter().try_for_each(|&place| self.enter_during(&change, place))
-        });
-        if adopted.is_err() {
-            places.iter().for_each(|&place| self.cancel(place));
+        let mut rest = bytes.as_slice();
+        let mut copies = Vec::with_capacity(chunks.len());
+        for (key, record) in chunks {
+            let (bytes, later) = rest.split_at(record.size as usize);
+            copies.push(NewChunk::copy(key, record, bytes));
+            rest = later;
         }
-        adopted
+        self.enter_all(&self.place(&copies, Room::Usual)?)
     }
 
     /// The stored bytes of chunks, one after another.
@@ -243,24 +245,6 @@ impl ChunkTable {
         }
         self.medium.fetch(&mut ops)?;
         Ok(bytes)
-    }
-
-    /// Finds room for chunks and writes them there.
-    fn put_all(
-        &self,
-        chunks: &[(Dims, ChunkRecord)],
-        bytes: &[u8],
-        places: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (mut ops, mut rest) = (Vec::with_capacity(chunks.len()), bytes);
-        for (key, record) in chunks {
-            let offset = self.reserve(key, ChunkRecord { address: NOWHERE, ..record.clone() })?;
-            places.push(offset);
-            let (bytes, later) = rest.split_at(record.size as usize);
-            ops.push(WriteOp { offset, bytes });
-            rest = later;
-        }
-        self.put(&mut ops)
     }
 
     /// Refuses a record that does not lie inside the file.
@@ -294,15 +278,6 @@ impl ChunkTable {
     /// Whether [`reserve`](Self::reserve) has found new room at `address`, which nothing refers to yet.
     pub fn is_reserved(&self, address: u64) -> bool {
         self.reserved().contains_key(&address)
-    }
-
-    /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
-    /// follows from its coordinates.
-    pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        match self.is_fixed() {
-            true => self.reserve(key, record),
-            false => self.reserve_new(key, record),
-        }
     }
 
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {

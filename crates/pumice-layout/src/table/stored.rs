@@ -1,6 +1,6 @@
 //! What the cache asks of the table of chunks: to find, to store and to remove them.
 
-use super::ChunkTable;
+use super::{ChunkTable, Room};
 use crate::{Hdf5, NOWHERE};
 use pumice_cache::{ByteStore, ChunkStore, Fetch, Lookups, Placement, Put, StoreId, Stored};
 use pumice_format::index::ChunkRecord;
@@ -65,21 +65,13 @@ impl ChunkStore<Hdf5> for ChunkTable {
     }
 
     fn insert(&self, placements: &mut [Placement<Dims, ChunkRecord>]) -> Result<()> {
-        for at in 0..placements.len() {
-            let placement = &mut placements[at];
-            placement.tag.size = placement.len;
-            match self.reserve(&placement.key, placement.tag.clone()) {
-                Ok(offset) => {
-                    placement.offset = offset;
-                    // Of a sparse chunk that keeps its place, only values have changed.
-                    let named = placement.tag.address != NOWHERE;
-                    placement.kept = named && !self.is_reserved(offset);
-                }
-                Err(error) => {
-                    placements[..at].iter().for_each(|placed| self.cancel(placed.offset));
-                    return Err(error);
-                }
-            }
+        placements.iter_mut().for_each(|placement| placement.tag.size = placement.len);
+        let chunks = placements.iter().map(|placement| (&placement.key, placement.tag.clone()));
+        let places = self.reserve_all(chunks, Room::Usual)?;
+        for (placement, offset) in placements.iter_mut().zip(places) {
+            placement.offset = offset;
+            // Of a sparse chunk that keeps its place, only values have changed.
+            placement.kept = placement.tag.address != NOWHERE && !self.is_reserved(offset);
         }
         Ok(())
     }

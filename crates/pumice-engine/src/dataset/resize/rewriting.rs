@@ -7,9 +7,8 @@ use crate::dataset::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{Chunk, ChunkTable, Hdf5, WriteRequest};
+use pumice_layout::{Chunk, ChunkTable, Hdf5, NewChunk, Room, WriteRequest};
 use pumice_space::{Dims, Selection};
-use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of chunks that are changed at a time.
@@ -204,19 +203,10 @@ impl<'a> Rewriting<'a> {
         chunks: Vec<(Dims, Encoded<ChunkRecord>)>,
         changes: &mut Changes,
     ) -> Result<()> {
-        let mut writes = Vec::with_capacity(chunks.len());
-        for (key, encoded) in &chunks {
-            let pieces = encoded.pieces();
-            let record = ChunkRecord { size: encoded.size(), ..encoded.tag.clone() };
-            let mut offset = self.table.reserve_elsewhere(key, record)?;
-            changes.rewritten.push((key.clone(), offset));
-            for bytes in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-                writes.push(WriteOp { offset, bytes });
-                offset += bytes.len() as u64;
-            }
-        }
-        writes.sort_by_key(|write| write.offset);
-        self.table.put(&mut writes)
+        let new: Vec<_> = chunks.iter().map(|(key, encoded)| NewChunk::new(key, encoded)).collect();
+        let places = self.table.place(&new, Room::Elsewhere)?;
+        changes.rewritten.extend(chunks.into_iter().map(|(key, _)| key).zip(places));
+        Ok(())
     }
 }
 
