@@ -5,7 +5,7 @@ use anyhow::Result;
 use pumice::{CommittedDatatype, Dataset, Error, File, Group, ObjectPath};
 use std::collections::{HashMap, HashSet};
 
-/// What an object with a path is.
+/// The kind of an object with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Group,
@@ -23,7 +23,7 @@ pub(crate) struct Atlas {
 }
 
 impl Atlas {
-    /// Walks through a file. What cannot be read has no path.
+    /// Walks through a file. An unreadable object has no path.
     pub(crate) fn of(file: &File) -> Self {
         let mut atlas = Self::default();
         // The walk itself does not fail: nothing below answers with an error.
@@ -36,7 +36,7 @@ impl Atlas {
         self.objects.get(&address).map(|(_, path)| &**path)
     }
 
-    /// What the object at an address is.
+    /// The kind of the object at an address.
     pub(crate) fn kind(&self, address: u64) -> Option<Kind> {
         self.objects.get(&address).map(|(kind, _)| *kind)
     }

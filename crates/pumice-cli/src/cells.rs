@@ -1,9 +1,9 @@
 //! Visiting many cells in little memory.
 //!
 //! A [`Hyperslab`] is visited in row-major order: [`for_each_piece`] reads all of its cells, a
-//! bounded number at a time; [`for_each_band`] finds bands of rows with defined cells in them, and
-//! its work follows what is stored, not the extent; [`Defined`] holds those of a band. Nothing keeps
-//! more than about a million cells, unless a single row has more defined ones.
+//! bounded number at a time; [`for_each_band`] finds bands of rows with defined cells, at a cost
+//! that follows the stored cells, not the extent; [`Defined`] holds those of a band. At most about
+//! a million cells are kept, unless a single row has more defined ones.
 
 mod defined;
 mod hyperslab;
@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many cells are held at once, at most.
 const MAX_CELLS: u64 = 1 << 20;
-/// About how many bytes these may have.
+/// The bytes of a piece, about.
 const MAX_BYTES: u64 = 16 << 20;
-/// How many times that much is compared at once: most of it is equal and nothing is made of it.
+/// How many times that much is compared at once: most of it is equal.
 const PAIR_LENGTH: u64 = 2;
-/// About how many bytes a thread compares at once: what fits into a processor's own cache.
+/// The bytes that a thread compares at once, about: they fit into a processor's own cache.
 const SCAN_BYTES: u64 = 512 << 10;
-/// How many such pieces each thread has before differences are told.
+/// Pieces that each thread compares before differences are reported.
 const SCAN_PIECES: usize = 16;
 /// About how many stored bytes a band of rows has at first.
 const BAND_BYTES: u64 = 4 << 20;
@@ -92,7 +92,7 @@ pub(crate) fn for_each_different_pair(
     compare(&mut waiting)
 }
 
-/// The pieces whose bytes differ, in order.
+/// The pieces with different bytes, in order.
 fn different<'p>(
     datasets: [&Dataset; 2],
     pieces: &'p [(u64, Selection)],
@@ -208,8 +208,8 @@ fn advance(index: &mut [u64], shape: &[u64]) -> bool {
     false
 }
 
-/// Finds bands of rows of `slab`, in order, that together have all of its defined cells, and a
-/// bounded number of them each.
+/// Finds bands of rows of `slab`, in order, with a bounded number of defined cells each and all of
+/// them together.
 pub(crate) fn for_each_band(
     dataset: &Dataset,
     slab: &Hyperslab,

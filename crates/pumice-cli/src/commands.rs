@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Tells a failure and goes on, unless nobody listens any more.
+    /// Reports a failure and goes on, unless the reader has gone away.
     pub(crate) fn survive(&mut self, done: Result<()>) -> Result<()> {
         match done {
             Err(error) if failure::is_broken_pipe(&error) => Err(error),
@@ -103,7 +103,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    /// All of them, with their names.
+    /// All tools, with their names.
     pub(crate) const ALL: &'static [(&'static str, Tool)] = &[
         ("h5dump", Tool::Dump),
         ("h5ls", Tool::Ls),
@@ -149,9 +149,9 @@ impl Tool {
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
     match command {
-        Command::Import(arguments) => import::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments.located()),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments.located()),
         Command::Ls(arguments) => ls::run(&arguments.arguments, "pumice ls"),
         Command::Dump(arguments) => dump::run(&arguments.arguments, "pumice dump"),
         Command::Diff(arguments) => diff::run(&arguments.arguments, "pumice diff"),
@@ -172,7 +172,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
     }
 }
 
-/// The flags of a command that has a table of them.
+/// The flag table of a command, if it has one.
 fn tool_flags(command: &str) -> Option<&'static [crate::flags::Flag]> {
     match command {
         "dump" => Some(dump::FLAGS),

@@ -15,9 +15,9 @@ pub(crate) struct LineStyle {
     pub(crate) coordinates: bool,
     /// Whether each element has a line of its own.
     pub(crate) apart: bool,
-    /// What is between coordinates and values.
+    /// The text between coordinates and values.
     pub(crate) separator: &'static str,
-    /// What follows all elements but the last.
+    /// The text behind all elements but the last.
     pub(crate) comma: &'static str,
     /// How many columns lines without coordinates begin before their level.
     pub(crate) outdent: usize,
@@ -171,13 +171,13 @@ impl<'a, W: Write> DataLines<'a, W> {
         }
     }
 
-    /// Places of elements that are told by number are those of an array of this shape.
+    /// Computes coordinates of numbered elements in an array of this shape.
     pub(crate) fn in_array(mut self, dims: &[u64]) -> Self {
         self.dims = dims.to_vec();
         self
     }
 
-    /// Leaves the end of the last line to what follows.
+    /// Leaves the end of the last line to the caller.
     pub(crate) fn open_ended(mut self, open: bool) -> Self {
         self.ended = !open;
         self
@@ -233,7 +233,7 @@ impl<'a, W: Write> DataLines<'a, W> {
         Ok(index)
     }
 
-    /// Writes what waits: another element follows.
+    /// Writes the waiting element: another one follows.
     fn before_next(&mut self) -> io::Result<()> {
         if self.text.is_empty() {
             return Ok(());
@@ -259,12 +259,12 @@ impl<'a, W: Write> DataLines<'a, W> {
         Ok(())
     }
 
-    /// Writes what waits, without a comma behind it.
+    /// Writes the waiting element, without a comma behind it.
     pub(crate) fn interrupt(&mut self) -> io::Result<()> {
         if self.text.is_empty() { Ok(()) } else { self.write() }
     }
 
-    /// Writes what waits and ends the last line.
+    /// Writes the waiting element and ends the last line.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.interrupt()?;
         if self.column > 0 && self.ended {

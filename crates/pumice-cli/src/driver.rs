@@ -36,7 +36,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the driver is told besides: of an onion file, the revision.
+    /// Sets the driver's further information: the revision of an onion file.
     pub(crate) fn set_info(&mut self, info: &str) {
         self.info = Some(info.to_owned());
     }
@@ -62,7 +62,7 @@ impl Driver {
         info.parse().with_context(|| format!("Invalid onion revision specified: {info}"))
     }
 
-    /// Whether a file can be stored as it was said.
+    /// Fails if a file cannot be stored as stated.
     fn check(&self, path: &str) -> Result<()> {
         let part = |ending: &str| Path::new(&format!("{path}{ending}")).exists();
         let fits = match self.name.as_deref() {

@@ -4,7 +4,7 @@ use pumice::FilterError;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-/// What failures begin with.
+/// The beginning of failure messages.
 static BEGINNING: OnceLock<String> = OnceLock::new();
 
 /// Lets failures be told in the manner of an HDF5 tool.
@@ -13,10 +13,10 @@ pub(crate) fn speak_as(tool: &str) {
     let _ = BEGINNING.set(format!("{tool} error"));
 }
 
-/// What is told of things that only a newer program can know.
+/// The message for objects that only a newer program knows.
 pub(crate) const NEWER: &str = "it is newer than this program; a newer one may read it";
 
-/// What was asked cannot be understood.
+/// A request that cannot be understood.
 #[derive(Debug)]
 pub(crate) struct Misuse(pub(crate) String);
 
@@ -40,12 +40,12 @@ pub(crate) fn report(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{beginning}: {}{}", chain(error), hint(error));
 }
 
-/// What to try, where that is known. Some errors say it themselves.
+/// Advice, where there is any. Some errors contain it.
 fn hint(error: &anyhow::Error) -> String {
     error.chain().find_map(advice).map_or(String::new(), |text| format!("; {text}"))
 }
 
-/// What helps against an error.
+/// Advice against an error.
 fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return system_advice(error);
@@ -72,7 +72,7 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     })
 }
 
-/// What helps if the system refuses.
+/// Advice for an error of the system.
 fn system_advice(error: &io::Error) -> Option<String> {
     let text = match error.kind() {
         io::ErrorKind::NotFound => "is the name right?",

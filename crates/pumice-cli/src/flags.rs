@@ -16,7 +16,7 @@ pub(crate) enum Takes {
     Value(&'static str),
     /// It may have one, called so in the help.
     Perhaps(&'static str),
-    /// It may have one in the same word, called so in the help.
+    /// It may have one in the same word; the help calls it so.
     Attached(&'static str),
     /// It may have one that is a number, called so in the help.
     Number(&'static str),
@@ -43,7 +43,7 @@ impl Flag {
     }
 }
 
-/// What was asked: flags with their values, in order, and the other words.
+/// The parsed command line: flags with their values, in order, and the other words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) flags: Vec<(char, Option<String>)>,

@@ -1,10 +1,9 @@
-//! Files of other programs: what becomes a dataset, and what a dataset becomes.
+//! Files of other programs: reading them as datasets, and writing datasets to them.
 //!
-//! One file per format, each behind the trait [`Format`]. What a format reads is a [`Source`] for
-//! each array that a file has: cells or blocks of cells, a bounded number at a time, in the datatype
-//! of the file. What a format writes comes from `bands`, a bounded number of rows or
-//! columns at a time. Formats know nothing of duplicates, symmetry or chunks: `commands/import`
-//! does.
+//! One file per format, each behind the trait [`Format`]. Reading gives a [`Source`] for each array
+//! of a file: cells or blocks of cells, a bounded number at a time, in the datatype of the file.
+//! Writing takes cells from `bands`, a bounded number of rows or columns at a time. Formats know
+//! nothing of duplicates, symmetry or chunks: `commands/import` does.
 
 mod anndata;
 mod arithmetic;
@@ -51,19 +50,19 @@ pub(crate) enum Symmetry {
     Hermitian,
 }
 
-/// What is known of an array before its cells are read.
+/// The properties of an array before its cells are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) shape: Vec<u64>,
     pub(crate) datatype: Datatype,
     /// How many entries there are, mirror images not counted.
     pub(crate) entries: u64,
-    /// Whether every cell has a value, or entries define cells.
+    /// Whether every cell has a value; otherwise entries define cells.
     pub(crate) dense: bool,
     pub(crate) symmetry: Symmetry,
-    /// Whether entries have no values of their own: adding them changes nothing.
+    /// Whether entries have no values: adding them changes nothing.
     pub(crate) pattern: bool,
-    /// What the dataset shall remember of its origin.
+    /// Notes of the array's origin, for the dataset.
     pub(crate) notes: Vec<(&'static str, String)>,
 }
 
@@ -131,7 +130,7 @@ pub(crate) struct Found {
     pub(crate) source: Box<dyn Source>,
     /// Names of its rows and columns.
     pub(crate) labels: Vec<labels::Label>,
-    /// The group of an HDF5 file whose arrays are its entries.
+    /// The group of an HDF5 file with the arrays of its entries.
     pub(crate) group: Option<String>,
 }
 
@@ -142,7 +141,7 @@ impl Found {
     }
 }
 
-/// What is imported.
+/// The input of an import.
 pub(crate) struct Input<'a> {
     /// `-` is standard input.
     pub(crate) path: &'a Path,
@@ -163,7 +162,7 @@ impl Input<'_> {
     }
 }
 
-/// What is exported.
+/// The output of an export.
 pub(crate) struct Output<'a> {
     /// Where the datasets are.
     pub(crate) file: &'a File,
@@ -175,7 +174,7 @@ pub(crate) struct Output<'a> {
     pub(crate) final_path: &'a Path,
     /// Rows, columns or coordinates, where the format has several forms.
     pub(crate) form: Option<Form>,
-    /// Whether arrays are stored as they are.
+    /// Whether arrays are stored uncompressed.
     pub(crate) uncompressed: bool,
     pub(crate) progress: &'a Progress,
 }
@@ -217,10 +216,10 @@ pub(crate) enum Form {
 
 /// A format of other programs.
 pub(crate) trait Format: Sync {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// What it is called by people.
+    /// Its title in texts.
     fn title(&self) -> &'static str;
 
     /// How names of its files end.
@@ -237,7 +236,7 @@ pub(crate) trait Format: Sync {
         &["data", "indices", "indptr"]
     }
 
-    /// The one of them that has the values.
+    /// The array of the group that has the values.
     fn values(&self) -> &'static str {
         "data"
     }
@@ -302,16 +301,16 @@ pub(crate) fn recognised(path: &Path) -> Result<&'static dyn Format> {
     Ok(&matrix_market::MatrixMarket)
 }
 
-/// Whether a file is what h5dump printed.
+/// Whether a file is h5dump's output.
 pub(crate) fn is_dump(path: &Path) -> bool {
     let head = Probe::new(path).head;
     head.trim_ascii_start().starts_with(b"HDF5 \"")
 }
 
-/// What the beginning of a file tells.
+/// The beginning of a file.
 pub(crate) struct Probe {
     pub(crate) path: PathBuf,
-    /// Its first bytes, those of what is packed in a gzip file.
+    /// Its first bytes; unpacked if it is a gzip file.
     pub(crate) head: Vec<u8>,
     /// The file, if it is HDF5.
     pub(crate) file: Option<File>,
@@ -320,11 +319,11 @@ pub(crate) struct Probe {
 impl Probe {
     fn new(path: &Path) -> Self {
         let mut head = Vec::new();
-        // What is no file is not opened: that might wait for somebody to write to it.
+        // Only regular files are opened: others might wait for a writer.
         if path.is_file()
             && let Ok(file) = fs::File::open(path)
         {
-            // What cannot be read has no beginning; opening it again says why.
+            // An unreadable file has no beginning; opening it again reports why.
             let _ = unpacked(file)
                 .and_then(|mut file| Ok(file.by_ref().take(4096).read_to_end(&mut head)?));
         }
@@ -340,7 +339,7 @@ impl Probe {
     }
 }
 
-/// What a gzip file begins with.
+/// The signature of a gzip file.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A file's bytes, unpacked if it is a gzip file.

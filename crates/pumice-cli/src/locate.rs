@@ -1,4 +1,4 @@
-//! Finding files, and objects in them, by what was typed.
+//! Finding files, and objects in them, by the words of a command line.
 //!
 //! `FILE/PATH` names an object of a file wherever a file is named. The file is the longest beginning that is one.
 
@@ -42,7 +42,8 @@ impl Spot {
         }
     }
 
-    /// `FILE` or `FILE/PATH`, where the file may be one to make: then it is what follows the last folder that exists.
+    /// `FILE` or `FILE/PATH`, where the file may be a new one: then its name follows the last
+    /// existing folder.
     pub(crate) fn to_make(typed: &str) -> Self {
         let there = Self::of(typed);
         if there.file.exists() {
@@ -76,7 +77,7 @@ impl Spot {
     }
 }
 
-/// What is at a path; the root group is at "/" and at nothing.
+/// The object at a path; "/" and the empty path are the root group.
 fn node(file: &File, path: &str) -> Result<Node> {
     Ok(match path.trim_matches('/') {
         "" => Node::Group(Group::clone(file)),
@@ -165,7 +166,7 @@ impl Visitor for Candidates {
     }
 
     fn failed(&mut self, _path: &str, _error: pumice::Error) -> Result<()> {
-        // What cannot be opened cannot be meant.
+        // A file that cannot be opened cannot be meant.
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The `pumice` command: HDF5 files with sparse datasets from the shell.
 //!
-//! `cli.rs` says what can be asked, `commands/` answers, one file per command. Exit codes: 0 for
+//! `cli.rs` has the command line, `commands/` the commands, one file each. Exit codes: 0 for
 //! success, 1 for failure, 2 for wrong usage. Results go to standard output, everything else to
-//! standard error. A reader that stops listening (`pumice dump FILE | head`) ends the command
+//! standard error. A reader that stops reading (`pumice dump FILE | head`) ends the command
 //! quietly.
 
 #![forbid(unsafe_code)]

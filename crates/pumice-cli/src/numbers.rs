@@ -36,8 +36,8 @@ fn scaled(value: f64, power: i32) -> Option<f64> {
     Some(if power < 0 { value / factor } else { value * factor })
 }
 
-/// Appends `%g` of a number of middling size, by rounding it to an integer of six digits. Does
-/// nothing and answers false where that might not be exact: the number is very large or small, or so
+/// Appends `%g` of a number of middling size, by rounding it to an integer of six digits. Returns
+/// `false` and does nothing if that might not be exact: the number is very large or small, or so
 /// near the middle between two such integers that the multiplication's own rounding may decide.
 fn push_rounded(out: &mut String, value: f64) -> bool {
     let magnitude = value.abs();
@@ -170,7 +170,7 @@ pub(crate) struct FloatFormat {
 }
 
 impl FloatFormat {
-    /// Understands a format; nothing if it is not one for floats.
+    /// Parses a format; `None` if it is not one for floats.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (before, rest) = text.split_once('%')?;
         let flags: String = rest.chars().take_while(|letter| "-+ #0".contains(*letter)).collect();

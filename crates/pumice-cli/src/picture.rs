@@ -12,8 +12,8 @@ pub(crate) use terminal::{ascii, block_grid, blocks, braille, character_grid, do
 
 /// The faintest level of a place that is not empty.
 const FAINTEST: f64 = 0.12;
-/// Places that differ by less than this factor do not use all levels: the difference may come from
-/// places that have a row more or less than others.
+/// Places that differ by less than this factor do not use all levels: the difference may only be
+/// that some have a row more than others.
 const SMALL_RANGE: f64 = 16.0;
 
 /// How many cells lie in each place of a grid that covers a matrix.

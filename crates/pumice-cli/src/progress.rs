@@ -1,4 +1,4 @@
-//! A progress bar for work that turns out to be long, if somebody looks at standard error.
+//! A progress bar for long work, if standard error is a terminal.
 
 use crate::numbers;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Work that ends sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
@@ -37,7 +37,7 @@ impl Progress {
         Self { done: AtomicU64::new(0), total, unit, wanted, started: Instant::now(), bar }
     }
 
-    /// Work that nobody wants to watch.
+    /// A bar that is not shown.
     pub(crate) fn hidden() -> Self {
         let mut progress = Self::new(0, Unit::Bytes);
         progress.wanted = false;

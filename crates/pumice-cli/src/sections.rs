@@ -1,4 +1,4 @@
-//! What the sections of a dataset's structured chunks take.
+//! The bytes of the sections of a dataset's structured chunks.
 
 use anyhow::Result;
 use pumice::{Dataset, Section};

@@ -1,4 +1,4 @@
-//! Colours for terminals: only where somebody looks, and not where `NO_COLOR` is set.
+//! Colours for terminals; none elsewhere, and none if `NO_COLOR` is set.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -9,7 +9,7 @@ pub(crate) struct Style {
     on: bool,
 }
 
-/// What a piece of text is.
+/// The role of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Group,

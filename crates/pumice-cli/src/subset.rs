@@ -5,7 +5,7 @@ use crate::cells::Hyperslab;
 use crate::window::{self, Window};
 use anyhow::{Context, Result, ensure};
 
-/// Lists of a hyperslab; those not given are 0 (start) or 1.
+/// Lists of a hyperslab; missing ones are 0 (start) or 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subset {
     /// Numbers below 0 count from the end of an axis.

@@ -1,9 +1,9 @@
-//! Files that commands make, and what may be in their place already.
+//! Files that commands make, and existing files in their place.
 //!
-//! Every command that writes asks here. A symbolic link stays, what it leads to is written. A regular file is
-//! replaced only where that was asked for, a file that is read at the same time never. Directories, devices,
-//! FIFOs and sockets are not files to replace; what is written from its beginning to its end may go to a FIFO
-//! or to a device like a terminal.
+//! Every command that writes asks here. A symbolic link stays, and its target is written. A regular
+//! file is replaced only on request, and never if it is read at the same time. Directories,
+//! devices, FIFOs and sockets are not replaced; a stream may be written to a FIFO or to a device
+//! such as a terminal.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, FileType, Metadata};
@@ -21,7 +21,7 @@ pub(crate) struct Target {
     /// The name that was given.
     pub(crate) path: PathBuf,
     pub(crate) partial: PathBuf,
-    /// What the name leads to.
+    /// The target of the name.
     place: PathBuf,
     force: bool,
 }
@@ -64,7 +64,7 @@ impl Target {
         })
     }
 
-    /// Bytes of what is made so far.
+    /// Bytes written so far.
     pub(crate) fn length(&self) -> Result<u64> {
         let length = fs::metadata(&self.partial).map(|data| data.len());
         length.with_context(|| format!("read the size of {}", self.partial.display()))
@@ -78,7 +78,7 @@ impl Drop for Target {
     }
 }
 
-/// A file that is written from its beginning to its end; perhaps a FIFO, or a device such as a terminal.
+/// A file that is written from beginning to end; perhaps a FIFO, or a device such as a terminal.
 ///
 /// A file that exists is emptied only by `force`, and never if it is one of the inputs.
 pub(crate) fn stream(path: &Path, inputs: &[&Path], force: bool) -> Result<fs::File> {
@@ -96,22 +96,22 @@ pub(crate) fn stream(path: &Path, inputs: &[&Path], force: bool) -> Result<fs::F
     options.open(followed(path)?).with_context(action)
 }
 
-/// What a stream goes to.
+/// The target of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     File,
-    /// Nothing is replaced there.
+    /// An existing FIFO or device, where nothing is replaced.
     Stream,
 }
 
-/// A temporary file that is gone when nobody has it open.
+/// A temporary file without a name.
 pub(crate) fn nameless(path: &Path) -> io::Result<fs::File> {
     let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
     fs::remove_file(path)?;
     Ok(file)
 }
 
-/// Whether `stream` would be refused; for commands that have much to do before they write.
+/// Fails if `stream` would; for commands that have much to do before they write.
 pub(crate) fn may_stream(path: &Path, inputs: &[&Path], force: bool) -> Result<Sink> {
     if let Ok(there) = fs::metadata(path)
         && (there.file_type().is_fifo() || there.file_type().is_char_device())
@@ -123,12 +123,12 @@ pub(crate) fn may_stream(path: &Path, inputs: &[&Path], force: bool) -> Result<S
     Ok(Sink::File)
 }
 
-/// Whether a name is that of a regular file, or of none: of what may be edited, or made.
+/// Fails unless a name is that of a regular file, or of none, so that it may be edited or made.
 pub(crate) fn editable(path: &Path) -> Result<()> {
     vacant(path, true).map(drop)
 }
 
-/// Fails at the name of something that is there and no regular file: whoever opens it might wait for ever.
+/// Fails for an existing file that is not regular: opening it might wait for ever.
 pub(crate) fn regular(path: &Path) -> Result<()> {
     let there = fs::metadata(path).ok();
     match there.and_then(|there| irregular(there.file_type())) {
@@ -150,7 +150,7 @@ fn refuse_input(path: &Path, input: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a name leads to, through symbolic links; the last one need not lead to something that exists.
+/// The target of a name, through symbolic links; the last one may dangle.
 fn followed(path: &Path) -> Result<PathBuf> {
     let mut place = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -161,7 +161,7 @@ fn followed(path: &Path) -> Result<PathBuf> {
     bail!("{}: its symbolic links lead in a circle", path.display())
 }
 
-/// Whether a file may be made under a name; what it would replace.
+/// Fails unless a file may be made under a name; returns the file that it would replace.
 fn vacant(path: &Path, force: bool) -> Result<Option<Metadata>> {
     let there = match fs::metadata(path) {
         Ok(there) => there,
@@ -180,7 +180,7 @@ fn vacant(path: &Path, force: bool) -> Result<Option<Metadata>> {
     Ok(Some(there))
 }
 
-/// What something is that is no regular file.
+/// The kind of a file that is not regular.
 fn irregular(kind: FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,

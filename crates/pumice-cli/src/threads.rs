@@ -1,7 +1,7 @@
 //! Work that threads share for the length of one call.
 //!
-//! The calling thread takes part, and others as far as the system lets them begin: where memory or the number of
-//! threads is limited, the work is done by fewer, in the end by the caller alone.
+//! The calling thread takes part, and others as far as the system lets them begin: if memory or
+//! threads are limited, fewer do the work, in the end the caller alone.
 
 use std::sync::Mutex;
 use std::thread::Builder;
@@ -11,7 +11,7 @@ pub(crate) fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` on the calling thread and on up to `threads - 1` others. What each returns is in no order.
+/// Runs `work` on the calling thread and on up to `threads - 1` others. Results are in no order.
 pub(crate) fn on_several<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let begin = |_| Builder::new().spawn_scoped(scope, &work).ok();
@@ -25,7 +25,7 @@ pub(crate) fn on_several<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -
     })
 }
 
-/// Gives each part to one of several threads. What `task` makes of them is in their order.
+/// Gives each part to one of several threads. The results of `task` are in the order of parts.
 pub(crate) fn for_each_part<P: Send, T: Send>(
     parts: Vec<P>,
     task: impl Fn(P) -> T + Sync,

@@ -52,7 +52,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// The format of floats of so many bytes: h5ls prints doubles with all digits that they surely have.
+    /// The format of floats of this size: h5ls prints doubles with all their certain digits.
     fn float_format(&self, size: usize) -> Option<FloatFormat> {
         let double = self.breakable && (5..=8).contains(&size);
         self.float.clone().or_else(|| double.then(|| FloatFormat::parse("%.15g")).flatten())
@@ -171,7 +171,7 @@ impl Renderer {
         self.size
     }
 
-    /// Appends elements, and after each notes where its text ends. Only for those of one line.
+    /// Appends elements, and notes the end of each one's text. Only for elements of one line.
     pub(crate) fn push_each(&self, out: &mut String, ends: &mut Vec<usize>, elements: &[u8]) {
         let elements = elements.chunks_exact(self.size.max(1));
         if let Kind::Float(conversion, None) = &self.kind
@@ -245,7 +245,7 @@ impl Renderer {
             }
             Kind::VariableText(varlen) => match varlen.payload(element, heap) {
                 Ok(Some(text)) => self.push_text(out, text, StringPadding::NullTerminate),
-                // What leads out of the heap was refused when it was read.
+                // References out of the heap were refused when it was read.
                 _ => out.push_str("NULL"),
             },
             Kind::Sequence(varlen, base) => {
@@ -284,7 +284,7 @@ impl Renderer {
         }
     }
 
-    /// A reference to an object: what it is, its address and its path.
+    /// A reference to an object: the object's kind, address and path.
     fn push_object(&self, out: &mut String, element: &[u8]) {
         let mut address = [0; 8];
         let size = element.len().min(8);
@@ -307,8 +307,8 @@ impl Renderer {
         let _ = write!(out, "{kind}{number}{address} \"{path}\"");
     }
 
-    /// A reference to a region, or one that may mean anything: what it leads to. As in h5dump, only
-    /// newer ones name their file.
+    /// A reference to a region, or a revised one: its object. As in h5dump, only revised ones name
+    /// their file.
     fn push_reference(&self, out: &mut String, datatype: &Datatype, element: &[u8]) {
         let (Some(file), Some(names)) = (&self.style.file, &self.style.names) else {
             return push_hex(out, element.iter());
@@ -594,8 +594,8 @@ fn push_hex<'a>(out: &mut String, bytes: impl ExactSizeIterator<Item = &'a u8>) 
     }
 }
 
-/// A name with special letters behind backslashes. The letter behind one of these is not looked at, as h5dump
-/// has it.
+/// A name with special letters behind backslashes. As in h5dump, the letter behind a backslash is
+/// not checked.
 fn push_escaped(out: &mut String, name: &str) {
     let mut before = false;
     for letter in name.chars() {

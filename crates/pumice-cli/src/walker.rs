@@ -1,12 +1,12 @@
-//! Walking through a file: objects are pushed into a [`Visitor`] in order of their names, depth
+//! Walking through a file: objects are passed to a [`Visitor`] in order of their names, depth
 //! first. An object with several names is visited once; its other names are reported as such, which
-//! also ends circles. What cannot be read is reported and does not end the walk.
+//! also ends circles. Unreadable objects are reported and do not end the walk.
 
 use anyhow::Result;
 use pumice::{CommittedDatatype, Dataset, Error, Group, Member, MemberKind, Node, ObjectPath};
 use std::collections::HashMap;
 
-/// What an object with a name of its own is.
+/// The kind of an object with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Group,
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Datatype,
 }
 
-/// Takes what a walk finds. Paths are absolute.
+/// Receives the objects of a walk. Paths are absolute.
 pub(crate) trait Visitor {
     /// A group; its members follow if the answer is true.
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool>;
@@ -119,7 +119,8 @@ struct Walk<'a> {
     /// The address of each visited object and the path it was visited by.
     seen: HashMap<u64, ObjectPath>,
     stack: Vec<Level>,
-    /// The path of what is visited. Together, the paths of all groups on the way may be far longer than the file.
+    /// The path of the visited object. Together, the paths of all groups on the way may be far
+    /// longer than the file.
     path: String,
     order: Order,
     visitor: &'a mut dyn Visitor,

@@ -1,6 +1,6 @@
-//! Windows as they are typed, in Python's manner: `0:8,0:8`, `5,:100`, `-10:,3`, `::2`, `...,-1`.
+//! Windows on the command line, in Python's manner: `0:8,0:8`, `5,:100`, `-10:,3`, `::2`, `...,-1`.
 //!
-//! Negative numbers count from the end of an axis, ranges end where the axis does, axes that are not named are
+//! Negative numbers count from the end of an axis, ranges end where the axis does, missing axes are
 //! taken whole. An index beyond the axis is an error; a step is at least 1.
 
 use crate::cells::Hyperslab;
@@ -10,13 +10,13 @@ use std::str::FromStr;
 /// A range or an index for each axis, not yet held against a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Those of the first axes.
+    /// The parts of the first axes.
     first: Vec<Part>,
-    /// Those of the last axes, behind `...`.
+    /// The parts of the last axes, behind `...`.
     last: Vec<Part>,
 }
 
-/// What is taken of an axis.
+/// The selected part of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Index(i128),
@@ -120,7 +120,7 @@ pub(crate) fn text(slab: &Hyperslab) -> String {
     axes.collect::<Vec<_>>().join(",")
 }
 
-/// A window, or a message that says what is wrong with it.
+/// Parses a window; the error says what is wrong.
 pub(crate) fn parse(text: &str) -> Result<Window> {
     text.parse().map_err(anyhow::Error::msg).with_context(|| format!("\"{text}\""))
 }

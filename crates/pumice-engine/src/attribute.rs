@@ -8,7 +8,7 @@ mod values;
 
 pub use values::{NewAttribute, Values, create, load};
 
-use crate::dense::{Addresses, Dense, Kind, Stored};
+use crate::dense_storage::{Addresses, DenseStorage, Kind, Stored};
 use crate::file::File;
 use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result, shared};
@@ -35,7 +35,7 @@ pub struct Attribute {
     pub extent: Extent,
     /// Its elements, in that type.
     pub data: Vec<u8>,
-    /// Where the committed datatype is that it shares.
+    /// The address of the committed datatype that it shares.
     pub committed: Option<u64>,
     /// Its place in the order of creation, if the object tracks that.
     pub creation_order: Option<u32>,
@@ -168,7 +168,7 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
         (Ok(None), _) => Ok(false),
         (Ok(Some(mut old)), _) => {
             if old.data == data {
-                // The same references: what they lead to is still needed.
+                // The references are the same, so their objects are still needed.
                 old.data.clear();
             }
             values::let_go(file, old).map(|()| true)
@@ -280,7 +280,7 @@ fn make_dense(
     object: &Object,
     messages: &[RawMessage],
     info: &mut AttributeInfo,
-) -> Result<Box<Dense>> {
+) -> Result<Box<DenseStorage>> {
     let mut all = Vec::new();
     for raw in messages {
         let creation_order = match info.max_creation_order {
@@ -296,9 +296,9 @@ fn make_dense(
 }
 
 /// Makes new dense storage that holds these attributes.
-fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<Dense>> {
+fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<DenseStorage>> {
     let by_order = info.order_index_address.is_some();
-    let mut dense = Box::new(Dense::create(file, Kind::Attributes, by_order)?);
+    let mut dense = Box::new(DenseStorage::create(file, Kind::Attributes, by_order)?);
     let context = Context::new(file.superblock().sizes);
     for stored in all {
         let name = Message::decode(&stored.body, &context)?.name;
@@ -312,7 +312,7 @@ fn filled(file: &File, all: &[Stored], info: &mut AttributeInfo) -> Result<Box<D
 }
 
 /// Moves attributes out of dense storage that cannot be changed in place.
-fn renew(file: &File, dense: &mut Box<Dense>, info: &mut AttributeInfo) -> Result<()> {
+fn renew(file: &File, dense: &mut Box<DenseStorage>, info: &mut AttributeInfo) -> Result<()> {
     if dense.is_changeable() {
         return Ok(());
     }
@@ -372,7 +372,7 @@ fn remove_during(file: &File, object: &Object, name: &str) -> Result<Attribute> 
 fn make_compact(
     file: &File,
     object: &Object,
-    storage: &mut Option<Box<Dense>>,
+    storage: &mut Option<Box<DenseStorage>>,
     info: &mut AttributeInfo,
 ) -> Result<()> {
     let Some(dense) = storage else { return Ok(()) };
@@ -400,7 +400,7 @@ fn make_compact(
     }
 }
 
-/// Gives an attribute another name.
+/// Renames an attribute.
 pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Result<()> {
     if attribute(file, object, new_name)?.is_some() {
         return Err(Error::Exists(format!("attribute \"{new_name}\" exists already")));
@@ -436,7 +436,7 @@ pub fn rename(file: &File, object: &Object, name: &str, new_name: &str) -> Resul
 /// Gives back the space of all attributes of an object that is deleted. Returns the committed
 /// datatypes that they shared.
 pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
-    // What cannot be read is left in the file.
+    // Objects that cannot be read stay in the file.
     let Ok(mut all) = attributes(file, object) else { return Ok(Vec::new()) };
     let change = file.medium().change();
     if let Some(dense) = object.dense_attributes().take() {
@@ -449,7 +449,10 @@ pub(crate) fn delete_all(file: &File, object: &Object) -> Result<Vec<u64>> {
 }
 
 /// The dense storage of an object's attributes, if that is where they are.
-fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<Box<Dense>>>> {
+fn opened<'a>(
+    file: &File,
+    object: &'a Object,
+) -> Result<MutexGuard<'a, Option<Box<DenseStorage>>>> {
     object.require_in(file)?;
     let mut dense = object.dense_attributes();
     if dense.is_none() && object.has(kind::ATTRIBUTE_INFO) {
@@ -460,13 +463,13 @@ fn opened<'a>(file: &File, object: &'a Object) -> Result<MutexGuard<'a, Option<B
                 names: info.name_index_address,
                 orders: info.order_index_address.unwrap_or(UNDEFINED),
             };
-            *dense = Some(Box::new(Dense::open(file, Kind::Attributes, addresses)?));
+            *dense = Some(Box::new(DenseStorage::open(file, Kind::Attributes, addresses)?));
         }
     }
     Ok(dense)
 }
 
-/// Where an object's attributes are; as its header wants it if no message says.
+/// An object's attribute info; libhdf5's default if it has no such message.
 pub(crate) fn info(object: &Object) -> Result<AttributeInfo> {
     if let Some(message) = object.message(kind::ATTRIBUTE_INFO) {
         return Ok(AttributeInfo::decode(&message.body, &object.context(&message))?);
@@ -542,7 +545,7 @@ fn decode(file: &File, raw: &RawMessage) -> Result<Attribute> {
     Ok(Attribute { name: message.name, datatype, extent, data, committed, creation_order })
 }
 
-/// Where the committed datatype is that an object shares, if it does.
+/// The address of the committed datatype that an object shares, if it does.
 pub fn committed_datatype(file: &File, object: &Object) -> Option<u64> {
     let raw = object.message(kind::DATATYPE).filter(RawMessage::is_shared)?;
     match SharedLocation::decode(&raw.body, &shared::context(file, &raw)) {

@@ -100,7 +100,7 @@ struct Copier<'a> {
     copied: HashMap<(*const File, u64), u64>,
     /// Files that objects were copied from: they stay open, and so have different places.
     sources: Vec<Arc<File>>,
-    /// How many links lead to a copy so far.
+    /// The number of links to each copy so far.
     links: HashMap<u64, u32>,
     created: Vec<u64>,
     /// The steps that are left, the last first: a group's members come before the next member of
@@ -177,7 +177,7 @@ impl<'a> Copier<'a> {
         self.link_referenced()
     }
 
-    /// Where the copy of an object is or will be.
+    /// The address of an object's copy, which may still have to be filled.
     fn copy_of(&mut self, file: &Arc<File>, address: u64, depth: usize) -> Result<u64> {
         let key = (Arc::as_ptr(file), address);
         if let Some(&copy) = self.copied.get(&key) {
@@ -205,7 +205,7 @@ impl<'a> Copier<'a> {
         Ok(to)
     }
 
-    /// Takes note of a link to a copy. A new object has one from the start.
+    /// Notes a link to a copy. A new object has one from the start.
     fn count_link(&mut self, copy: u64) -> Result<()> {
         let count = self.links.entry(copy).or_insert(0);
         *count += 1;
@@ -251,7 +251,7 @@ impl<'a> Copier<'a> {
 
     fn attributes(&mut self, task: &Task, to: &Object) -> Result<()> {
         let mut all = Vec::new();
-        // What they refer to is not given away before it is copied, whoever replaces them meanwhile.
+        // Keeps the objects of references until they are copied, though others may replace them.
         let file = task.file.clone();
         let _reading = file.global_heap().reading();
         for found in attribute::each(&task.file, &task.from)? {
@@ -405,7 +405,7 @@ fn committed_datatypes(file: &File) -> Result<Vec<(Datatype, u64)>> {
         if !seen.insert(address) {
             continue;
         }
-        // What cannot be read is no candidate.
+        // An unreadable object is no candidate.
         let Ok(object) = file.object(address) else { continue };
         if group::is_group(&object) {
             let links = group::links(file, &object).unwrap_or_default();

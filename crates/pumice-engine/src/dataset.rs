@@ -69,19 +69,19 @@ pub struct DatasetState {
     late: Mutex<bool>,
     fill: Option<Vec<u8>>,
     layout: Arc<DatasetLayout>,
-    /// Where the elements of a virtual dataset are.
+    /// The sources of a virtual dataset.
     sources: Option<Virtual>,
     /// The layout message, without addresses.
     message: Layout,
     cached: Cached<Hdf5>,
     /// The options that the chunk cache gets unless a handle sets others.
     usual: DatasetOptions,
-    /// How many handles programs have.
+    /// The number of handles that programs have.
     handles: Mutex<usize>,
     gate: RwLock<()>,
-    /// How often the extent was changed.
+    /// Counts changes of the extent.
     resizes: AtomicU64,
-    /// Those who hold off changes of the extent.
+    /// Holds on the extent.
     holds: steady::Holds,
     /// Held from reading cells to a write that depends on them.
     deciding: Mutex<()>,
@@ -223,7 +223,7 @@ impl DatasetState {
         &self.layout
     }
 
-    /// Where its elements are, if it is virtual.
+    /// Its sources, if it is virtual.
     pub fn sources(&self) -> Option<&Virtual> {
         self.sources.as_ref()
     }
@@ -250,7 +250,7 @@ impl DatasetState {
         self.layout.geometry.dims()
     }
 
-    /// How often its extent was changed, or that failed.
+    /// Counts changes of its extent, failed ones included.
     pub fn resizes(&self) -> u64 {
         self.resizes.load(Ordering::Acquire)
     }
@@ -301,7 +301,7 @@ impl DatasetState {
         self.cached.options()
     }
 
-    /// Tells the chunk cache something else about it from now on.
+    /// Sets the options of the dataset in the chunk cache.
     pub fn set_cache_options(&self, options: DatasetOptions) {
         self.cached.set_options(options);
     }
@@ -317,7 +317,7 @@ impl DatasetState {
         self.cache().dataset_stats(&self.cached)
     }
 
-    /// How many of its requests for chunks would miss at other sizes of the cache.
+    /// The miss-ratio curve of the dataset's chunk requests.
     pub fn miss_ratio_curve(&self) -> Vec<pumice_cache::CurvePoint> {
         self.cache().dataset_miss_ratio_curve(&self.cached)
     }
@@ -374,7 +374,7 @@ impl DatasetState {
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.
     pub fn stage(&self) -> Result<()> {
-        // Who flushes it may have had it in hand when it was deleted.
+        // A flush may have had it in hand when it was deleted.
         if !self.is_changeable() || self.object.is_deleted() {
             return Ok(());
         }

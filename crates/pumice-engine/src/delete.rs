@@ -21,7 +21,7 @@ pub fn unlink(file: &File, from: &Object, name: &str) -> Result<()> {
     }
 }
 
-/// Takes note that something leads to the object at `address` no more.
+/// Removes one reference to the object at `address`, and deletes the object with the last.
 pub fn release(file: &File, address: u64) -> Result<()> {
     let before = file.medium().given_back();
     let done = release_all(file, vec![address], HashSet::new());
@@ -45,7 +45,7 @@ fn release_all(file: &File, mut pending: Vec<u64>, mut deleted: HashSet<u64>) ->
         if deleted.contains(&address) {
             continue;
         }
-        // What cannot be opened is left where it is: its space cannot be found.
+        // An object that cannot be opened stays: its space cannot be found.
         let Ok(object) = file.object(address) else { continue };
         if object.remove_link()? > 0 {
             continue;
@@ -69,7 +69,7 @@ pub(crate) fn discard(file: &File, address: u64) -> Result<()> {
 
 /// Deletes an object, and adds the objects that it linked to to `pending`.
 fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<()> {
-    // What cannot be read of it is left in the file; the rest of it is given back.
+    // Parts that cannot be read stay in the file; the others are given back.
     if group::is_group(object) {
         if let Ok(links) = group::links(file, object) {
             let hard = links.into_iter().filter_map(|link| match link.target {
@@ -82,7 +82,7 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
     } else if object.has(kind::LAYOUT) {
         let open = || DatasetState::open(file, object);
         if let Ok(dataset) = file.dataset(object.address(), open) {
-            // What cannot be read of them cannot be given back.
+            // Objects of unreadable elements cannot be given back.
             let _ = dataset.discard_all();
             dataset.free()?;
         }
@@ -103,7 +103,7 @@ fn delete(file: &File, object: &Arc<Object>, pending: &mut Vec<u64>) -> Result<(
         pending.extend(attribute::committed_datatype(file, object));
     }
     pending.extend(attribute::delete_all(file, object)?);
-    // In one change, and before anybody can be listed who takes its space.
+    // In one change, before a new object in its space can be listed.
     let change = file.medium().change();
     let forgotten = file.forget(object.address(), || object.free(&change));
     drop(change);

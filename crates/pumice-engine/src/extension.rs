@@ -23,13 +23,13 @@ const DEFAULT_CHUNK_K: u16 = 32;
 pub(crate) struct Extension {
     /// Ranks of version 1 B-trees.
     ranks: Option<BTreeK>,
-    /// How room is found in the file, if it says.
+    /// The file-space settings, if the file has some.
     pub(crate) file_space: Option<FileSpaceInfo>,
     /// The members of a split, multi or family file.
     pub(crate) driver: Option<DriverInfo>,
-    /// Where an older superblock's file driver stored that, and how long it is.
+    /// The address and length of an older superblock's driver information.
     pub(crate) driver_place: Option<(u64, u64)>,
-    /// Where messages are kept that objects share.
+    /// The indexes of shared messages.
     pub(crate) shared_messages: Vec<SharedMessageIndex>,
     /// The address of the shared message table.
     pub(crate) shared_table: Option<SharedMessageTableInfo>,

@@ -20,14 +20,14 @@ mod others;
 mod refused;
 mod swmr;
 
-pub(crate) use keeping::Kept;
+pub(crate) use keeping::KeptFile;
 pub(crate) use opening::find_superblock;
 
 use crate::dataset::{DatasetState, VirtualView};
 use crate::extension::Extension;
 use crate::file_space::FileSpace;
 use crate::object::Object;
-use crate::open_files::Place;
+use crate::open_files::OpenEntry;
 use crate::version::{CreateOptions, LibraryVersion};
 use crate::{Error, Result, delete};
 use create::{attribute_header, new_header};
@@ -63,7 +63,7 @@ pub struct Asked<'a> {
     pub writes: bool,
 }
 
-/// How many idle objects are remembered.
+/// The most idle objects that are remembered.
 const IDLE: usize = 4096;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -96,17 +96,17 @@ pub struct File {
     deleted: AtomicU64,
     /// Datasets that were created while space of deleted objects was not free yet.
     displaced: Mutex<BTreeSet<u64>>,
-    /// How long the file was when it was opened.
+    /// The length of the file when it was opened.
     opened_length: u64,
     /// Files that links of this one have led to, open for editing.
     outside: Mutex<Vec<Weak<File>>>,
     /// Whether the file is closed with its last user.
     closes: AtomicBool,
     /// Last, so that it is given up when all else is closed.
-    place: OnceLock<Place>,
+    place: OnceLock<OpenEntry>,
     /// This file, for those who outlive a call and must not keep it open.
     this: Weak<File>,
-    /// One that no other file of this process has, or had.
+    /// A number that no other file of this process has or had.
     number: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct File {
 #[derive(Default)]
 struct Objects {
     list: Listed<Object>,
-    /// How many there were when idle ones were last forgotten.
+    /// The number of objects that the last pass left.
     kept: usize,
 }
 
@@ -183,8 +183,8 @@ impl File {
         })
     }
 
-    /// Says where in the list of open files this one is.
-    pub(crate) fn settle(&self, place: Place) {
+    /// Sets the file's entry in the list of open files.
+    pub(crate) fn settle(&self, place: OpenEntry) {
         self.medium.note_name(place.path());
         // A file is opened once.
         let _ = self.place.set(place);
@@ -200,7 +200,7 @@ impl File {
         &self.medium
     }
 
-    /// Where variable-length data lies.
+    /// The file's global heap.
     pub fn global_heap(&self) -> &Arc<GlobalHeap> {
         &self.heap
     }
@@ -227,7 +227,7 @@ impl File {
         [leaf, internal, self.extension.chunk_rank(&self.superblock)]
     }
 
-    /// How room is found in the file.
+    /// The file-space settings.
     pub fn file_space(&self) -> FileSpaceInfo {
         match self.writable() {
             true => self.space().info().clone(),
@@ -237,7 +237,7 @@ impl File {
 
     /// The path that it was opened by, if it was.
     pub fn path(&self) -> Option<&Path> {
-        self.place.get().map(Place::path)
+        self.place.get().map(OpenEntry::path)
     }
 
     /// The options of creation or opening.
@@ -282,10 +282,10 @@ impl File {
 
     /// How this file is locked, and the files that its links lead to.
     pub(crate) fn locking(&self) -> Locking {
-        self.place.get().map_or_else(Locking::from_environment, Place::locking)
+        self.place.get().map_or_else(Locking::from_environment, OpenEntry::locking)
     }
 
-    /// How far its virtual datasets reach.
+    /// The extent of its virtual datasets without end.
     pub(crate) fn virtual_view(&self) -> VirtualView {
         self.options.virtual_view
     }
@@ -295,7 +295,7 @@ impl File {
         self.this.clone()
     }
 
-    /// One that no other file of this process has, or had.
+    /// A number that no other file of this process has or had.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -332,7 +332,7 @@ impl File {
             return Err(Error::Invalid(format!("{datatype}, a datatype without members")));
         }
         if datatype.has_unnamed_members() {
-            let what = format!("a member without a name, in {datatype}");
+            let what = format!("the datatype {datatype} has a member without a name");
             return Err(Error::Invalid(what));
         }
         let needed =
@@ -340,7 +340,7 @@ impl File {
         self.require_version(needed, "a datatype")
     }
 
-    /// Which versions of messages new objects get.
+    /// The versions of messages that new objects get.
     pub fn era(&self) -> Era {
         match self.library_version() < LibraryVersion::V18 {
             true => Era::Old,
@@ -480,7 +480,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // Nobody shares it any more, and who opens it waits for its place in the list to become free.
+        // Nobody shares it any more; an opener waits until its entry leaves the list.
         if self.closes.load(Ordering::Relaxed) {
             let _ = self.finish();
         }

@@ -1,5 +1,5 @@
-//! How room is found in the file: the strategy that it was made with, and free space that is
-//! remembered from one opening to the next in libhdf5's free-space managers.
+//! The space of a file: its strategy, and free space that is stored from one opening to the next in
+//! libhdf5's free-space managers.
 //!
 //! While the file is open, only the allocator knows its free ranges. From the first commit on the
 //! file names no free-space managers, because their contents would become wrong. Closing the file
@@ -24,7 +24,7 @@ use std::sync::Arc;
 const METADATA: usize = 0;
 const RAW: usize = 2;
 const PAGES: usize = 6;
-/// How many there can be.
+/// The most managers.
 const MANAGERS: usize = 12;
 
 /// The smallest page that libhdf5 takes.
@@ -34,10 +34,10 @@ const LEAST_PAGE: u64 = 512;
 /// [`FileSpace::listable`].
 const ROOMY_PAGE: u64 = 4096;
 
-/// How often room for lists is looked for.
+/// How often room for lists is sought.
 const ATTEMPTS: usize = 16;
 
-/// How room is found in an open file.
+/// The space of an open file.
 pub(crate) struct FileSpace {
     info: FileSpaceInfo,
     /// The superblock extension, where settings are stored.
@@ -90,8 +90,8 @@ impl FileSpace {
         Ok(())
     }
 
-    /// For a file that is opened for editing: reads its managers, and its superblock extension, if that
-    /// is to be changed.
+    /// Reads the free-space managers of a file that is opened for editing, and its superblock
+    /// extension, if that is to be changed.
     pub(crate) fn open(
         medium: &Arc<Medium>,
         info: Option<FileSpaceInfo>,
@@ -127,7 +127,7 @@ impl FileSpace {
         &self.info
     }
 
-    /// Where the superblock extension is.
+    /// The address of the superblock extension.
     pub(crate) fn extension_address(&self) -> Option<u64> {
         self.extension.as_ref().map(|extension| extension.address())
     }
@@ -288,7 +288,7 @@ impl FileSpace {
     }
 }
 
-/// Where a manager's header and list will be.
+/// The places of a manager's header and list.
 struct Room {
     place: usize,
     header: u64,
@@ -345,13 +345,14 @@ fn rules(info: &FileSpaceInfo) -> Rules {
 fn check(info: &FileSpaceInfo) -> Result<()> {
     let page = info.page_size;
     if info.strategy == FileSpaceStrategy::Paged && !(LEAST_PAGE..=1 << 30).contains(&page) {
-        let what = format!("pages of {page} bytes, not of 512 to 2^30");
+        let what = format!("a page has 512 to 2^30 bytes, not {page}");
         return Err(crate::Error::Invalid(what));
     }
     let managed =
         matches!(info.strategy, FileSpaceStrategy::Paged | FileSpaceStrategy::FreeSpaceManagers);
     if info.persist && !managed {
-        let what = "free space that is remembered by a strategy without free-space managers";
+        let what =
+            "free space can be remembered only with the strategies FreeSpaceManagers and Paged";
         return Err(crate::Error::Invalid(what.into()));
     }
     Ok(())

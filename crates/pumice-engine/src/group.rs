@@ -13,7 +13,7 @@ mod path;
 pub(crate) use old::OldGroup;
 pub use path::{Found, resolve};
 
-use crate::dense::{Addresses, Dense, Kind, Stored};
+use crate::dense_storage::{Addresses, DenseStorage, Kind, Stored};
 use crate::file::File;
 use crate::object::{MAX_MESSAGE, Object, check_length};
 use crate::{Error, Result};
@@ -24,11 +24,10 @@ use pumice_medium::Medium;
 use pumice_medium::MetadataIo;
 use std::sync::{Arc, MutexGuard};
 
-/// How many links are stored in messages at most, and how many in dense storage at least, where a
-/// group does not say.
+/// The most links in messages, and the fewest in dense storage, by default.
 const PHASE_CHANGE: (u16, u16) = (8, 6);
 
-/// Where the links of an open group are.
+/// The links of an open group.
 #[derive(Default)]
 pub(crate) enum Links {
     /// The links have not been read yet.
@@ -37,7 +36,7 @@ pub(crate) enum Links {
     /// Links in messages, in order of their names.
     Compact(Arc<Vec<Link>>),
     /// In a fractal heap.
-    Dense(Box<Dense>),
+    Dense(Box<DenseStorage>),
     /// In a symbol table.
     Old(Box<OldGroup>),
 }
@@ -49,13 +48,13 @@ pub struct GroupSpec {
     pub track_order: bool,
     /// Whether dense storage has an index by creation order.
     pub index_order: bool,
-    /// How many links are stored in messages at most, and how many in dense storage at least.
+    /// The most links in messages, and the fewest in dense storage.
     pub phase_change: Option<(u16, u16)>,
-    /// How many links there will be, and how long their names.
+    /// The expected number of links, and the length of their names.
     pub estimates: Option<(u16, u16)>,
     /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
-    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    /// The most attributes in messages, and the fewest in dense storage.
     pub attribute_phase_change: Option<(u16, u16)>,
 }
 
@@ -148,7 +147,7 @@ pub fn links(file: &File, group: &Object) -> Result<Vec<Link>> {
     Ok(links)
 }
 
-/// How many links a group has.
+/// The number of a group's links.
 pub fn count(file: &File, group: &Object) -> Result<u64> {
     let mut storage = opened(file, group)?;
     Ok(match &mut *storage {
@@ -192,7 +191,7 @@ pub(crate) fn open(file: &File, group: &Object) -> Result<Links> {
             names: info.name_index_address,
             orders: info.order_index_address.unwrap_or(UNDEFINED),
         };
-        return Ok(Links::Dense(Box::new(Dense::open(file, Kind::Links, addresses)?)));
+        return Ok(Links::Dense(Box::new(DenseStorage::open(file, Kind::Links, addresses)?)));
     }
     let messages = group.messages(kind::LINK);
     let decode = |message: &RawMessage| Ok(Link::decode(&message.body, &group.context(message))?);
@@ -374,8 +373,8 @@ fn make_dense(file: &File, group: &Object, storage: &mut Links, info: &mut LinkI
 }
 
 /// Makes new dense storage that holds these links. The caller stores its address in the group.
-fn filled(file: &File, links: &[Link], info: &mut LinkInfo) -> Result<Dense> {
-    let mut dense = Dense::create(file, Kind::Links, info.order_index_address.is_some())?;
+fn filled(file: &File, links: &[Link], info: &mut LinkInfo) -> Result<DenseStorage> {
+    let mut dense = DenseStorage::create(file, Kind::Links, info.order_index_address.is_some())?;
     for link in links {
         let mut body = Vec::new();
         link.encode(file.superblock().sizes, &mut body)?;
@@ -385,7 +384,7 @@ fn filled(file: &File, links: &[Link], info: &mut LinkInfo) -> Result<Dense> {
     Ok(dense)
 }
 
-fn note(file: &File, dense: &mut Dense, info: &mut LinkInfo) -> Result<()> {
+fn note(file: &File, dense: &mut DenseStorage, info: &mut LinkInfo) -> Result<()> {
     let addresses = dense.addresses(file)?;
     info.heap_address = addresses.heap;
     info.name_index_address = addresses.names;
@@ -394,7 +393,7 @@ fn note(file: &File, dense: &mut Dense, info: &mut LinkInfo) -> Result<()> {
 }
 
 /// Moves links out of dense storage that cannot be changed in place.
-fn renew(file: &File, dense: &mut Box<Dense>, info: &mut LinkInfo) -> Result<()> {
+fn renew(file: &File, dense: &mut Box<DenseStorage>, info: &mut LinkInfo) -> Result<()> {
     if dense.is_changeable() {
         return Ok(());
     }

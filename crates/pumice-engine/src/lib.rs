@@ -20,7 +20,7 @@ pub mod attribute;
 pub mod copy;
 pub mod dataset;
 pub mod delete;
-mod dense;
+mod dense_storage;
 mod extension;
 pub mod file;
 mod file_space;

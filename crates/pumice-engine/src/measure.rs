@@ -1,4 +1,4 @@
-//! How many bytes of a file its structures take, as h5stat counts them.
+//! The bytes of a file's structures, counted as h5stat does.
 
 use crate::attribute::required;
 use crate::file::File;
@@ -353,7 +353,7 @@ pub fn description(file: &File, object: &Object) -> Result<u64> {
     Ok(bytes.len() as u64 + more_than_version_3(&datatype, version))
 }
 
-/// How many bytes more versions 1 and 2 take: names are padded, offsets have four bytes, and members
+/// The additional bytes of versions 1 and 2: names are padded, offsets have four bytes, and members
 /// of compounds and arrays have dimensions and permutations.
 fn more_than_version_3(datatype: &Datatype, version: u8) -> u64 {
     if version >= 3 {
@@ -384,7 +384,7 @@ fn more_than_version_3(datatype: &Datatype, version: u8) -> u64 {
 pub struct ExternalPiece {
     /// The file's name.
     pub name: String,
-    /// Where the piece begins in it.
+    /// The offset of the piece in it.
     pub offset: u64,
     /// Bytes of the piece.
     pub size: u64,

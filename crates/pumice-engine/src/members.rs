@@ -84,7 +84,7 @@ impl Several {
                 Ok(Some(Self::Multi { whole: path.into(), multi }))
             }
             (Some(_), Some(_)) => {
-                let what = "a family that is also a split or multi file";
+                let what = "a file cannot be a family and a split or multi file: choose one";
                 Err(io::Error::new(io::ErrorKind::InvalidInput, what))
             }
         }
@@ -119,7 +119,8 @@ impl Several {
     pub(crate) fn open(self, cache: Cache, options: &CreateOptions) -> Result<Arc<File>> {
         match self {
             Self::Family { pattern, .. } => {
-                // Listed again: who closed it meanwhile may have changed which there are.
+                // Listed again: the last user may have added or removed members when it closed the
+                // family.
                 let members = pattern.members();
                 let store = family_store(&members, member_size(&members)?);
                 File::open_store(store, cache, false, Form::Family, options)
@@ -494,7 +495,7 @@ mod tests {
             file.map(|file| file.superblock().end_of_file)
         };
         for length in [3000, 0] {
-            // Found while another one has it open, who then closes it.
+            // Found while another user has it open, who then closes it.
             let [read_later, edited_later] = [(); 2].map(|()| Several::find(&pattern).unwrap());
             let before = count();
             let file = opened(&pattern, Opening::Edit, &CreateOptions::default()).unwrap();

@@ -10,7 +10,7 @@
 
 mod unknown;
 
-use crate::dense::Dense;
+use crate::dense_storage::DenseStorage;
 use crate::file::File;
 use crate::group::Links;
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ pub struct Object {
     address: u64,
     state: Mutex<State>,
     links: Mutex<Links>,
-    attributes: Mutex<Option<Box<Dense>>>,
+    attributes: Mutex<Option<Box<DenseStorage>>>,
     /// Whether its blocks were written in the form that they keep while other programs read them.
     settled: AtomicBool,
 }
@@ -72,7 +72,7 @@ impl State {
         Self { header, blocks, capacity, dirty: false, freed: false }
     }
 
-    /// Takes note of a change, and of its time where the header keeps times.
+    /// Marks the object as changed, and updates its time if the header keeps times.
     fn touch(&mut self) {
         self.dirty = true;
         if let Some(times) = &mut self.header.times {
@@ -176,7 +176,7 @@ impl Object {
         (state.header.track_attribute_order, state.header.index_attribute_order)
     }
 
-    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    /// The most attributes in messages, and the fewest in dense storage.
     pub fn attribute_phase_change(&self) -> (u16, u16) {
         match self.state().header.phase_change {
             Some(PhaseChange { max_compact, min_dense }) => (max_compact, min_dense),
@@ -190,11 +190,11 @@ impl Object {
     }
 
     /// Its attributes, if they were needed and are in dense storage.
-    pub(crate) fn dense_attributes(&self) -> MutexGuard<'_, Option<Box<Dense>>> {
+    pub(crate) fn dense_attributes(&self) -> MutexGuard<'_, Option<Box<DenseStorage>>> {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note that its links or attributes changed where they are stored.
+    /// Marks the object as changed by its dense links or attributes.
     pub(crate) fn mark(&self) -> Result<()> {
         self.change(|_| ())
     }
@@ -251,7 +251,7 @@ impl Object {
         self.change(|messages| messages.push(message))
     }
 
-    /// How many hard links lead to the object.
+    /// The number of hard links to the object.
     pub fn link_count(&self) -> u32 {
         if let Some(count) = self.state().header.reference_count {
             return count;
@@ -262,7 +262,7 @@ impl Object {
         }
     }
 
-    /// When the object was last changed, in seconds since 1970, if it keeps that.
+    /// The time of the last change in seconds since 1970, if the object keeps it.
     pub fn modified(&self) -> Option<u32> {
         if let Some(times) = self.state().header.times {
             return Some(times.change);
@@ -279,13 +279,17 @@ impl Object {
         Message::from_raw(&raw, &self.context(&raw)).ok()
     }
 
-    /// Takes note that there is one hard link more to the object.
+    /// Counts one more hard link to the object.
     pub fn add_link(&self) -> Result<()> {
         let count = self.link_count().checked_add(1);
-        self.set_link_count(count.ok_or_else(|| Error::Invalid("more links than 2^32".into()))?)
+        self.set_link_count(
+            count.ok_or_else(|| {
+                Error::Invalid("an object cannot have more than 2^32 links".into())
+            })?,
+        )
     }
 
-    /// Takes note that one hard link to the object is gone. Returns how many are left.
+    /// Counts one hard link less to the object. Returns how many are left.
     pub fn remove_link(&self) -> Result<u32> {
         let left = self.link_count().saturating_sub(1);
         self.set_link_count(left)?;
@@ -516,7 +520,7 @@ impl Object {
         (total, room.saturating_sub(used))
     }
 
-    /// Where its blocks are, and how long.
+    /// The addresses and lengths of its blocks.
     pub fn blocks(&self) -> Vec<(u64, u64)> {
         let state = self.state();
         let first = (self.address, state.header.length);
@@ -589,7 +593,7 @@ fn continuation_room(header: &ObjectHeader, sizes: pumice_format::Sizes) -> usiz
     header.messages_length(&[RawMessage::new(CONTINUATION, 0, body)])
 }
 
-/// How many messages stay in the first block; if not all, there is room for a continuation
+/// The number of messages that stay in the first block; if not all, it has room for a continuation
 /// message behind them.
 fn split(header: &ObjectHeader, capacity: usize, sizes: pumice_format::Sizes) -> Result<usize> {
     if header.messages_length(&header.messages) <= capacity {

@@ -36,7 +36,7 @@ pub struct OnionStore {
     onion: FileStore,
     page: u64,
     length: u64,
-    /// Where the pages are that this revision does not share with the original.
+    /// The addresses of pages that this revision does not share with the original.
     pages: HashMap<u64, u64>,
 }
 
@@ -62,7 +62,7 @@ impl OnionStore {
         Ok(Self { original, original_length, onion, page: header.page, length, pages })
     }
 
-    /// How many revisions the file at `path` has, without the original.
+    /// The number of revisions of the file at `path`, without the original.
     pub fn revisions(path: &Path) -> Result<u64> {
         let onion = file(&onion_path(path))?;
         Ok(Header::read(&onion)?.records(&onion)?.len() as u64)

@@ -28,12 +28,12 @@ use std::time::{Duration, Instant};
 /// The longest wait for a stable state of a file that others are changing.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How a file is to be opened.
+/// The purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// For reading.
+    /// Reading.
     Read,
-    /// For reading and changing.
+    /// Reading and changing.
     Edit,
     /// Made, or emptied if it is there.
     Create,
@@ -117,7 +117,7 @@ pub fn open_path(
         .map_err(at_path)?;
     let readers = Box::new(move || store.lock(locking, false).map(drop));
     let (process, path) = (std::process::id(), path.to_path_buf());
-    file.settle(Place { identity, process, unlock, readers, path, locking });
+    file.settle(OpenEntry { identity, process, unlock, readers, path, locking });
     files.insert(here(identity), Arc::downgrade(&file));
     Ok(file)
 }
@@ -244,8 +244,8 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
     }
 }
 
-/// Where an open file is in the list; leaving it gives up the lock.
-pub(crate) struct Place {
+/// A file's entry in the list of open files; dropping it gives up the lock.
+pub(crate) struct OpenEntry {
     identity: Identity,
     /// The process that opened it.
     process: u32,
@@ -255,7 +255,7 @@ pub(crate) struct Place {
     locking: Locking,
 }
 
-impl Place {
+impl OpenEntry {
     /// The path that the file was first opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -274,13 +274,13 @@ impl Place {
         (self.readers)().map_err(failed)
     }
 
-    /// How it is locked.
+    /// How the file is locked.
     pub(crate) fn locking(&self) -> Locking {
         self.locking
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenEntry {
     fn drop(&mut self) {
         if std::process::id() != self.process {
             return;

@@ -48,7 +48,7 @@ fn open_at(file: &File, path: &Path) -> Result<Arc<File>> {
     }
     open(Opening::Edit).or_else(|error| {
         let found = open(Opening::Read)?;
-        // Who else has it open for reading knows why it cannot be changed.
+        // Another handle has it open for reading, and knows why it cannot be changed.
         if !found.writable() && Arc::strong_count(&found) == 1 {
             found.medium().note_refusal(error.to_string());
         }
@@ -61,7 +61,7 @@ fn candidates(file: &File, name: &str, variable: &str) -> Vec<PathBuf> {
     let mut name = Path::new(name);
     if name.is_absolute() {
         paths.push(name.to_path_buf());
-        // What is not where it was may have moved together with the file.
+        // A file that is not where it was may have moved together with this one.
         name = name.file_name().map_or(name, Path::new);
     }
     let folders = std::env::var(variable).unwrap_or_default();
@@ -80,7 +80,7 @@ fn origin(file: &File, folder: &str) -> PathBuf {
     own.join(rest.trim_start_matches('/'))
 }
 
-/// Where external raw data is: as the path says, unless the environment names a folder.
+/// The path of external raw data: as stored, unless the environment names a folder.
 pub(crate) fn data_path(file: &File, name: &str) -> PathBuf {
     match std::env::var(DATA_FOLDER) {
         Ok(folder) if !folder.is_empty() && !Path::new(name).is_absolute() => {

@@ -32,7 +32,10 @@ impl Home {
         if reference.file.is_some() || !open || std::ptr::eq(self.0.as_ptr(), file) {
             return Ok(());
         }
-        Err(Error::Invalid("a reference to an object of another file".into()))
+        Err(Error::Invalid(
+            "the reference is to an object of another file, where its address means something else"
+                .into(),
+        ))
     }
 }
 

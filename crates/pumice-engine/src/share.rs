@@ -72,8 +72,8 @@ pub(crate) fn begin(
     Ok(extension)
 }
 
-/// Lets the objects of a complete file share messages. The file must be closed after this. Gives the number
-/// of messages that stand in the heaps now.
+/// Lets the objects of a complete file share messages. The file must be closed after this. Returns
+/// the number of messages in the heaps.
 pub fn messages(file: &Arc<File>) -> Result<u64> {
     let Some(info) = file.extension().shared_table else { return Ok(0) };
     let table = &file.extension().shared_messages;
@@ -131,11 +131,11 @@ fn list_length(medium: &Medium, messages: usize) -> u64 {
 /// The kind and the body of a message.
 type Body = (u16, Vec<u8>);
 
-/// How messages are shared.
+/// The state of sharing messages.
 struct Sharing<'a> {
     file: &'a Arc<File>,
     table: &'a [SharedMessageIndex],
-    /// How often a message is there.
+    /// The number of occurrences of each message.
     counts: HashMap<Body, u32>,
 }
 
@@ -150,7 +150,7 @@ struct Built {
 impl Sharing<'_> {
     /// The number of the index that may have a message.
     fn index_of(&self, object: &Object, raw: &RawMessage) -> Option<usize> {
-        // What a committed datatype is stays with it: others lead there.
+        // A committed datatype keeps its message: others refer to it.
         let committed = raw.kind == kind::DATATYPE && !object.has(kind::LAYOUT);
         if raw.flags & (MESSAGE_SHARED | MESSAGE_DONT_SHARE) != 0 || committed {
             return None;
@@ -175,7 +175,7 @@ impl Sharing<'_> {
         let mut indexes: Vec<Built> = self.table.iter().map(|_| Built::default()).collect();
         let mut shared: Vec<(&Body, u32)> = self.counts.iter().map(|(key, &n)| (key, n)).collect();
         shared.retain(|(_, count)| *count > 1);
-        // The same file for the same content, the most frequent messages first.
+        // The most frequent messages first, so that equal contents give equal files.
         shared.sort_by(|(one, many), (other, more)| more.cmp(many).then_with(|| one.cmp(other)));
         for (body, references) in shared {
             let Some(at) = self.table.iter().position(|index| index.keeps(body.0)) else {

@@ -63,11 +63,14 @@ impl Committed {
         Self { file: file.weak(), address }
     }
 
-    /// Where it is in `file`, which must be its own.
+    /// Its address in `file`, which must be its own.
     pub(crate) fn address_in(&self, file: &File) -> Result<u64> {
         match std::ptr::eq(self.file.as_ptr(), file) {
             true => Ok(self.address),
-            false => Err(Error::Invalid("a committed datatype of another file".into())),
+            false => Err(Error::Invalid(
+                "a committed datatype of another file cannot be used; copy it to this file first"
+                    .into(),
+            )),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where everything in a file is: which bytes belong to which structure.
+//! A survey of a file: which bytes belong to which structure.
 //!
 //! A structure names all its blocks when it gives them back. So it is asked to do that, with a
 //! `Recorder` in place of the file: nothing changes. Every block of indexes and heaps is read on
@@ -12,7 +12,7 @@ mod unused;
 pub use unused::unused;
 
 use crate::dataset::DatasetState;
-use crate::dense::{Addresses, Dense, Kind};
+use crate::dense_storage::{Addresses, DenseStorage, Kind};
 use crate::file::File;
 use crate::group::Links;
 use crate::object::Object;
@@ -37,7 +37,7 @@ const SHARED_MESSAGES: u8 = 7;
 /// A range of a file and its purpose. Addresses count from the base address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Where it begins.
+    /// The first byte.
     pub address: u64,
     /// Its length in bytes.
     pub length: u64,
@@ -196,7 +196,7 @@ fn attributes(file: &File, object: &Object, places: &mut Vec<Place>) -> Result<(
         orders: info.order_index_address.unwrap_or(UNDEFINED),
     };
     let recorder = Recorder::new(file.medium(), PlaceKind::Attributes);
-    let mut dense = Dense::open(file, Kind::Attributes, addresses)?;
+    let mut dense = DenseStorage::open(file, Kind::Attributes, addresses)?;
     dense.verify(&**file.medium())?;
     dense.delete(&recorder)?;
     places.extend(recorder.into_places());

@@ -95,31 +95,34 @@ impl CreateOptions {
     pub(crate) fn check(&self) -> Result<()> {
         let user_block = self.user_block;
         if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
-            let what = format!("a user block of {user_block} bytes, not of 512, 1024, 2048, ...");
+            let what = format!("a user block has 512, 1024, 2048, ... bytes, not {user_block}");
             return Err(Error::Invalid(what));
         }
         if self.member_size == Some(0) {
-            return Err(Error::Invalid("a family of files without bytes".into()));
+            return Err(Error::Invalid(
+                "the members of a family of files need at least one byte".into(),
+            ));
         }
         if let Some((offset, length)) = self.widths
             && ![offset, length].iter().all(|bytes| matches!(bytes, 2 | 4 | 8))
         {
             let what =
-                format!("addresses of {offset} and lengths of {length} bytes, not of 2, 4 or 8");
+                format!("addresses and lengths have 2, 4 or 8 bytes, not {offset} and {length}");
             return Err(Error::Invalid(what));
         }
         let ranks = self.group_ranks.iter().flat_map(|&(leaf, internal)| [leaf, internal]);
         if let Some(rank) = ranks.chain(self.chunk_rank).find(|rank| !RANKS.contains(rank)) {
-            let what = format!("nodes of B-trees of rank {rank}, not of {RANKS:?}");
+            let what = format!("the rank of a B-tree's nodes is one of {RANKS:?}, not {rank}");
             return Err(Error::Invalid(what));
         }
         let (low, high) = (self.library_version.unwrap_or_default(), self.newest_version);
         match high {
-            Some(LibraryVersion::Earliest) => {
-                Err(Error::Invalid("bounds of releases that end with the earliest".into()))
-            }
+            Some(LibraryVersion::Earliest) => Err(Error::Invalid(
+                "the newest release cannot be `Earliest`: name a release".into(),
+            )),
             Some(high) if low > high => {
-                let what = format!("bounds of releases from {low:?} to {high:?}");
+                let what =
+                    format!("the oldest release, {low:?}, is later than the newest, {high:?}");
                 Err(Error::Invalid(what))
             }
             _ => Ok(()),
@@ -143,17 +146,17 @@ pub struct CreateOptions {
     pub user_block: u64,
     /// The properties of the root group.
     pub root: GroupSpec,
-    /// How room is found.
+    /// The file-space settings.
     pub space: SpaceOptions,
     /// Bytes of each file of a family, if the file is to be one.
     pub member_size: Option<u64>,
-    /// Of which files by kind of data the file is to consist, if not of one.
+    /// The members of the file by kind of data, if it is not one file.
     pub by_kind: Option<ByKind>,
     /// What commits survive; also for an existing file.
     pub durability: Durability,
     /// The cache options of each dataset that is opened; also for an existing file.
     pub chunk_cache: Option<DatasetOptions>,
-    /// How much memory changed metadata may take, if not as much as usual.
+    /// The memory for changed metadata, if not the default.
     pub metadata_limit: Option<usize>,
     /// Whether the file is marked as open for writing from opening to closing.
     pub mark_open: bool,
@@ -162,13 +165,13 @@ pub struct CreateOptions {
     /// Whether there is one writer and many readers: a file that is read may be written elsewhere,
     /// one that is edited may be read.
     pub swmr: bool,
-    /// Where larger ranges of a file begin; also for a file that is there.
+    /// The alignment of larger ranges; also for an existing file.
     pub alignment: Option<Alignment>,
-    /// How many bytes are put aside for metadata at a time, if not as many as usual.
+    /// Bytes that are set aside for metadata at a time, if not the default.
     pub metadata_block: Option<u64>,
-    /// Which messages of a new file's objects can be shared.
+    /// The messages that a new file's objects can share.
     pub shared_messages: LeastSizes,
-    /// How far virtual datasets without end reach; also for a file that is there.
+    /// The extent of virtual datasets without end; also for an existing file.
     pub virtual_view: VirtualView,
     /// Bytes of addresses and of lengths in a new file, if not 8.
     pub widths: Option<(u8, u8)>,
@@ -198,7 +201,7 @@ impl CreateOptions {
         }
     }
 
-    /// How many bytes are put aside at a time in a new file, for metadata and for raw data.
+    /// Bytes that a new file sets aside at a time, for metadata and for raw data.
     ///
     /// Files of the older format are laid out as libhdf5 does it. For others this must be asked
     /// for: it would only make them larger.
@@ -214,7 +217,7 @@ impl CreateOptions {
     }
 }
 
-/// How room is found in a new file.
+/// The file-space settings of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceOptions {
     /// The strategy.

@@ -15,7 +15,7 @@ impl<'a> BitWriter<'a> {
         Self { out, pending: 0, count: 0 }
     }
 
-    /// Makes room for `more` bytes, or fails; a plain allocation would end the program.
+    /// Makes room for `bytes` more, or fails; a plain allocation would end the program.
     pub(crate) fn reserve(
         &mut self,
         filter: &'static str,

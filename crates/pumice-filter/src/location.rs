@@ -177,7 +177,7 @@ pub fn visit_cells(
 ) -> Result<bool, FilterError> {
     match input.first() {
         Some(&compact::COMPACT) => compact::visit(input, budget, visitor),
-        // Whoever decodes it says what is wrong.
+        // The decoder reports the fault.
         _ => Ok(false),
     }
 }

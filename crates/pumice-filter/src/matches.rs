@@ -78,7 +78,7 @@ pub(crate) fn repeat(out: &mut Vec<u8>, distance: usize, count: usize) -> Option
     let start = out.len().checked_sub(distance).filter(|_| distance > 0)?;
     let mut left = count;
     while left > 0 {
-        // What is there to copy grows with every step.
+        // The source of the copy grows with every step.
         let now = left.min(out.len() - start);
         out.extend_from_within(start..start + now);
         left -= now;

@@ -109,7 +109,7 @@ pub(crate) fn size(
     len: usize,
 ) -> Result<(), FilterError> {
     if buffer.capacity() < len {
-        // What is there makes room first.
+        // Old buffers make room first.
         *buffer = Vec::new();
         *buffer = zeroed(filter, len)?;
     }

@@ -219,7 +219,7 @@ fn visit_encoded(
     budget: &mut Budget,
     visitor: &mut dyn CellVisitor,
 ) -> Result<bool, FilterError> {
-    // What is much longer than the plain form is wrong.
+    // A stored form much longer than the plain form is damage.
     let short = location::check_short(encoded, unfiltered).is_ok();
     if short { location::visit_cells(encoded, budget, visitor) } else { Ok(false) }
 }

@@ -367,7 +367,7 @@ mod tests {
         for length in [2, 4] {
             let sizes = Sizes { offset: 8, length };
             let narrow = Manager::of_file(&sections, sizes);
-            // What libhdf5 does.
+            // As libhdf5 does.
             let wide = Manager { largest: LARGEST, ..Manager::of_file(&sections, sizes) };
             let context = Context::new(sizes);
             for manager in [narrow, wide] {

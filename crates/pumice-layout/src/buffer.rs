@@ -26,6 +26,17 @@ impl<T: bytemuck::Pod> Room<T> {
         Ok(Self { memory: reserved(count)?, count })
     }
 
+    /// As [`new`](Self::new), in the memory of a list if that is enough.
+    pub fn reusing(mut memory: Vec<T>, count: usize) -> Result<Self> {
+        if memory.capacity() < count {
+            // Not both at once.
+            drop(memory);
+            return Self::new(count);
+        }
+        memory.clear();
+        Ok(Self { memory, count })
+    }
+
     /// Room for `count` zeros, or an error where there is not enough memory.
     pub fn zeroed(count: usize) -> Result<Self> {
         Ok(Self { memory: zeroed(count)?, count })
@@ -45,6 +56,15 @@ impl<T: bytemuck::Pod> Room<T> {
     pub fn output(&mut self) -> Output<'_> {
         let (start, len) = (self.memory.as_mut_ptr().cast(), self.count * size_of::<T>());
         Output { start, len, zeroed: false, written: false, buffer: PhantomData }
+    }
+
+    /// The places of the elements.
+    ///
+    /// # Safety
+    /// What is in them means nothing: each place is written before it is read.
+    pub unsafe fn places(&mut self) -> &mut [T] {
+        // SAFETY: `new` has reserved as much, and the room is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr(), self.count) }
     }
 
     /// The elements.

@@ -6,7 +6,7 @@
 use super::request::{RowPart, RowsFound, Source, Target};
 use pumice_filter::EncodedCells;
 use pumice_medium::Result;
-use pumice_space::{CellSet, Found, FoundCells, Run, Segment, Selection};
+use pumice_space::{CellSet, Division, Found, FoundCells, Run, Segment, Selection};
 use pumice_wide::{Work, run_widely};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,6 +60,54 @@ impl<F: FnMut(Run)> Work for ListRows<'_, F> {
             RowPart::Range(rows) => self.list(rows),
             RowPart::Listed(rows) => self.list(rows.iter().copied()),
         }
+    }
+}
+
+/// [`CellSet::list_in_block`], compiled for wide registers.
+struct ListBlock<'a> {
+    cells: &'a CellSet,
+    dims: [u64; 2],
+    start: [u64; 2],
+    count: [u64; 2],
+}
+
+impl Work for ListBlock<'_> {
+    type Output = Option<Vec<u32>>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.cells.list_in_block(&self.dims, &self.start, &self.count)
+    }
+}
+
+/// Where the cells of each row begin in a list of those of some rows, and where those of the last end.
+struct RowStarts<'a> {
+    cells: &'a [u32],
+    rows: Range<u32>,
+    width: u64,
+}
+
+impl Work for RowStarts<'_> {
+    type Output = Vec<u32>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<u32> {
+        let Self { cells, rows, width } = self;
+        let mut starts = vec![0; rows.len() + 1];
+        let division = Division::by(width);
+        // The last cell of a row is the last to tell where it ends: nothing has to be decided.
+        for (&cell, end) in cells.iter().zip(1..) {
+            let row = (division.of(cell).0 as u32).wrapping_sub(rows.start);
+            if let Some(start) = starts.get_mut(row as usize + 1) {
+                *start = end;
+            }
+        }
+        // Rows without cells end where the one before does.
+        starts.iter_mut().fold(0, |before, start| {
+            *start = before.max(*start);
+            *start
+        });
+        starts
     }
 }
 
@@ -177,11 +225,51 @@ impl SparseChunk {
         rows: RowPart<'_>,
         columns: Range<u32>,
     ) -> RowsFound {
+        if let RowPart::Range(rows) = &rows
+            && self.cells.cells() <= Division::MOST
+            && let Some(found) = self.rows_together(element, width, rows, &columns)
+        {
+            return found;
+        }
         let (cells, held) = (&self.cells, self.values());
         let mut values = Vec::new();
         let visit = |run: Run| copy_piece(held, element, run, &mut values);
         let found = run_widely(ListRows { cells, width, rows, columns, visit });
         RowsFound { values, ..found }
+    }
+
+    /// As [`rows`](Self::rows), for rows that follow each other and are not sought one by one: all columns are wanted,
+    /// so that their cells follow each other, too, or so few cells are in each row that all of them are looked at.
+    fn rows_together(
+        &self,
+        element: usize,
+        width: u64,
+        rows: &Range<u32>,
+        columns: &Range<u32>,
+    ) -> Option<RowsFound> {
+        let held = self.values();
+        let [first, last] = [rows.start, rows.end].map(|row| u64::from(row) * width);
+        let (mut cells, mut values) = (Vec::new(), Vec::new());
+        if columns.start == 0 && u64::from(columns.end) >= width {
+            cells = self.cells.list_for(last - first);
+            let run = Run { start: first, len: last - first };
+            self.cells.list_within([run], &mut cells, |range| {
+                values.extend_from_slice(&held[range.start * element..range.end * element]);
+            });
+        } else {
+            let list = self.cells.as_list()?;
+            let dims = [self.cells.cells() / width.max(1), width];
+            let start = [u64::from(rows.start), u64::from(columns.start)];
+            let count = [rows.len() as u64, columns.len() as u64];
+            let found = run_widely(ListBlock { cells: &self.cells, dims, start, count })?;
+            cells.extend(found.iter().map(|at| list[*at as usize]));
+            values.reserve(found.len() * element + FEW);
+            for at in found {
+                copy_piece(held, element, Run { start: u64::from(at), len: 1 }, &mut values);
+            }
+        }
+        let starts = run_widely(RowStarts { cells: &cells, rows: rows.clone(), width });
+        Some(RowsFound { cells, starts, values })
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

@@ -37,22 +37,22 @@ pub enum Purpose {
     Raw,
 }
 
-/// How the ranges of a file are kept apart.
+/// The rules that keep ranges of a file apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// Not at all.
+    /// No rules.
     #[default]
     Plain,
     /// Free ranges keep their purpose, because libhdf5 looks for them by it.
     ByPurpose,
-    /// By pages of this many bytes.
+    /// Pages of this many bytes.
     Paged(u64),
 }
 
-/// Where larger ranges begin: libhdf5's `H5Pset_alignment`.
+/// The alignment of larger ranges: libhdf5's `H5Pset_alignment`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// From how many bytes on ranges are aligned.
+    /// The length from which on ranges are aligned.
     pub threshold: u64,
     /// The number whose multiples are valid addresses.
     pub bytes: u64,
@@ -61,7 +61,7 @@ pub struct Alignment {
 /// A free range, and its purpose: `None` where whole pages are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeRange {
-    /// Where it begins.
+    /// The address of the range.
     pub address: u64,
     /// Its bytes.
     pub length: u64,
@@ -80,7 +80,7 @@ const LONG_HOLE: u64 = 16;
 pub struct Allocator {
     end: u64,
     rules: Rules,
-    /// With the bytes of the file before the address 0. Pages have their own.
+    /// The alignment, and the bytes of the file before the address 0. Pages have their own.
     alignment: Option<(Alignment, u64)>,
     blocks: Option<Blocks>,
     /// Free ranges: for metadata (or anything), for raw data, of pages.
@@ -93,7 +93,7 @@ pub struct Allocator {
     /// Ranges given back that committed metadata may still refer to. These sets are by purpose
     /// whatever the rules, so that a replacement finds a range of its size.
     waiting: [FreeSet; 3],
-    /// How many bytes were given back so since the last commit.
+    /// The bytes of these ranges.
     waiting_bytes: u64,
     /// Ranges that the commit under way frees.
     committing: [FreeSet; 3],
@@ -171,24 +171,24 @@ impl Allocator {
         }
     }
 
-    /// Takes note of a range that is free with the next commit.
+    /// Adds a range that becomes free with the next commit.
     fn wait(&mut self, address: u64, length: u64, set: usize) {
         add_to(&mut self.waiting, self.rules, address, length, set);
         self.early.give_back(set, length, address);
         self.waiting_bytes += length;
     }
 
-    /// How many bytes were given back since the last commit that were not free at once.
+    /// Bytes that were given back since the last commit and are not free yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// Where the used part of the file ends.
+    /// The end of the used part of the file.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// How many bytes below the end could be handed out now.
+    /// Free bytes below the end.
     pub fn free_bytes(&self) -> u64 {
         self.free.iter().map(FreeSet::bytes).sum()
     }
@@ -231,7 +231,7 @@ impl Allocator {
         before.is_some_and(|(&start, &length)| address - start < length)
     }
 
-    /// Takes note of a range that was taken.
+    /// Adds a range to the fresh ones.
     fn note_fresh(&mut self, mut address: u64, mut length: u64) {
         if length == 0 {
             return;
@@ -371,7 +371,7 @@ impl Allocator {
         Some(address)
     }
 
-    /// Which set ranges of this length and purpose belong to.
+    /// The set for ranges of this length and purpose.
     fn set(&self, length: u64, purpose: Purpose) -> usize {
         match (self.rules, purpose) {
             (Rules::Plain, _) => 0,
@@ -396,7 +396,7 @@ impl Allocator {
         if start > end {
             self.free[set].merge(end, start - end, None);
         }
-        // What is left of a tail that reaches farther than the range.
+        // The rest of a tail that reaches farther than the range.
         let used = start + length;
         if self.end > used {
             self.free[set].merge(used, self.end - used, None);
@@ -586,7 +586,7 @@ fn add_to(sets: &mut [FreeSet; 3], rules: Rules, address: u64, length: u64, set:
         sets[PAGES].merge(address, length, None);
         return;
     }
-    // What others wrote may lie across pages.
+    // Ranges of other writers may lie across pages.
     let (mut at, end) = (address, address + length);
     while at < end {
         let next = (at / page + 1).saturating_mul(page).min(end);

@@ -173,7 +173,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Which fault it tells of.
+    /// The kind of the fault.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::At { source, .. } => source.kind(),
@@ -236,7 +236,7 @@ impl Error {
         }
     }
 
-    /// Says at which object it happened. The innermost path stays.
+    /// Adds the path of the object. An inner path stays.
     pub fn at(self, path: &str) -> Self {
         match self {
             Self::At { .. } => self,
@@ -244,7 +244,7 @@ impl Error {
         }
     }
 
-    /// Says in which other file it happened.
+    /// Adds the name of the other file.
     pub fn in_file(self, file: &str) -> Self {
         match self {
             Self::At { path, source } => Self::At { path: format!("{file}: {path}"), source },

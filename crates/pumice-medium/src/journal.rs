@@ -65,7 +65,7 @@ pub fn write(store: &dyn Store, length: u64, blocks: &[(u64, &[u8])]) -> io::Res
 pub struct Writing<'s> {
     store: &'s dyn Store,
     length: u64,
-    /// Where it goes on.
+    /// The offset of the next block.
     at: u64,
     list: Vec<u8>,
     count: u64,
@@ -77,7 +77,7 @@ impl<'s> Writing<'s> {
         Self { store, length, at: length, list: Vec::new(), count: 0 }
     }
 
-    /// Where it ends.
+    /// The end of the journal.
     pub fn end(&self) -> u64 {
         self.at
     }
@@ -129,7 +129,7 @@ fn zeroed(length: u64) -> io::Result<Vec<u8>> {
 pub struct Journal {
     /// In order of the places where they go.
     blocks: Vec<Block>,
-    /// Where the bytes of the first block are.
+    /// The offset of the first block's bytes.
     start: u64,
     /// The bytes of all blocks, unless they are many.
     kept: Option<Vec<u8>>,
@@ -138,7 +138,7 @@ pub struct Journal {
     total: u64,
 }
 
-/// Where a block goes, and where its bytes are.
+/// The address of a block, and the place of its bytes.
 struct Block {
     offset: u64,
     length: u64,

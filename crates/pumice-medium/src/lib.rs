@@ -19,6 +19,6 @@ mod memory;
 mod metadata;
 
 pub use error::{Error, ErrorKind, Result};
-pub use medium::{Found, METADATA_LIMIT, MOST_HELD, Medium, Snapshot, Swmr, again};
+pub use medium::{METADATA_LIMIT, MOST_HELD, Medium, SearchResult, Snapshot, Swmr, again};
 pub use memory::{reserved, zeroed};
 pub use metadata::{DataKind, MetadataIo, OfIndex, USUAL_CHUNK_NODE_RANK};

@@ -23,7 +23,7 @@ mod space;
 mod swmr;
 
 pub use commit::Snapshot;
-pub use finding::Found;
+pub use finding::SearchResult;
 pub use held::MOST_HELD;
 pub use pressure::METADATA_LIMIT;
 pub use swmr::{Swmr, again};
@@ -57,11 +57,11 @@ pub struct Medium {
     name: OnceLock<String>,
     refusal: OnceLock<String>,
     durability: Durability,
-    /// How much memory changed metadata may take.
+    /// The memory for changed metadata.
     limit: usize,
     /// Bytes of changed metadata that is not staged yet: an upper bound.
     unstaged: AtomicUsize,
-    /// From how many bytes of changes on something is done about them.
+    /// The bytes of changes from which on they are staged.
     press_at: AtomicUsize,
     chunk_node_rank: AtomicU16,
     state: Mutex<State>,
@@ -98,9 +98,9 @@ struct State {
     pending: Option<commit::Pending>,
     /// The superblock as last read or written here; no other program writes one.
     superblock: Option<Vec<u8>>,
-    /// Where the parts of the file ended after the last commit.
+    /// The ends of the file's parts after the last commit.
     committed_ends: Vec<u64>,
-    /// How unused space is looked for, until the first commit.
+    /// The search for unused space, until the first commit.
     looking: Option<Looking>,
 }
 
@@ -187,12 +187,12 @@ impl Medium {
         self.state().staged
     }
 
-    /// Says how large the nodes of version 1 B-trees of chunks are in this file.
+    /// Sets the rank of version 1 B-tree nodes of chunks.
     pub fn set_chunk_node_rank(&self, rank: u16) {
         self.chunk_node_rank.store(rank, Ordering::Relaxed);
     }
 
-    /// Where the HDF5 part of the file begins: the length of the user block.
+    /// The base address: the length of the user block.
     pub fn base(&self) -> u64 {
         self.base
     }
@@ -224,7 +224,7 @@ impl Medium {
         let _ = self.name.set(path.display().to_string());
     }
 
-    /// Says why the file is open for reading only.
+    /// Sets the reason why the file is open for reading only.
     pub fn note_refusal(&self, why: String) {
         let _ = self.refusal.set(why);
     }
@@ -260,7 +260,7 @@ impl Medium {
         Ok(stored.saturating_sub(self.base).max(self.state().allocator.used()))
     }
 
-    /// How many bytes there are from `address` on without a gap.
+    /// The number of bytes from `address` on without a gap.
     pub fn room(&self, address: u64) -> Result<u64> {
         let length = self.length()?;
         if address < length {
@@ -286,7 +286,7 @@ impl Medium {
         Ok(length <= self.room(address)?)
     }
 
-    /// Says how long the store is, so that it need not be asked.
+    /// Sets a known length of the store, so that it need not be asked.
     pub fn note_length(&self, length: u64) {
         self.seen.store(length, Ordering::Relaxed);
     }
@@ -467,7 +467,7 @@ impl Medium {
         from(&mut state).ok_or_else(|| self.full())
     }
 
-    /// Where the store ends in the part that begins at `start`, in absolute terms.
+    /// The end of the store in the part that begins at `start`, as an absolute address.
     fn stored_end(&self, start: u64) -> Result<u64> {
         if start == 0 {
             return self.store_length();
@@ -486,7 +486,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Where a file ends that can have no more.
+    /// The error of a file that cannot grow.
     fn full(&self) -> Error {
         let width = self.sizes.offset;
         if width >= 8 {
@@ -589,7 +589,7 @@ impl MetadataIo for Medium {
     }
 
     fn stage(&self, address: u64, mut bytes: Vec<u8>) {
-        // What it takes counts, and it may wait for long.
+        // Its memory counts, and it may wait for long.
         bytes.shrink_to_fit();
         let mut state = self.state();
         let length = bytes.len();

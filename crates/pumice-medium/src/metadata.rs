@@ -10,7 +10,7 @@ pub use pumice_format::driver_info::DataKind;
 /// libhdf5's default.
 pub const USUAL_CHUNK_NODE_RANK: u16 = 32;
 
-/// Where metadata blocks come from and go to.
+/// Reads, allocates and stages metadata blocks.
 pub trait MetadataIo: Send + Sync {
     /// The widths of addresses and lengths in this file.
     fn sizes(&self) -> Sizes;

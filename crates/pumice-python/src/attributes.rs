@@ -12,7 +12,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-/// An attribute as it is stored: datatype, shape (nothing if it has no value), elements, what they refer to, and the
+/// A stored attribute: datatype, shape (`None` without a value), elements, their heap, and the
 /// address of the committed datatype if it has one.
 type Stored<'py> =
     (PyDatatype, Option<Vec<u64>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u8>>, Option<u64>);
@@ -81,13 +81,13 @@ impl PyAttributes {
         py.detach(|| object.names()).map_err(raised)
     }
 
-    /// Whether there is an attribute of that name.
+    /// Whether there is an attribute with this name.
     fn has(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         let object = self.0.object()?;
         py.detach(|| object.has(name)).map_err(raised)
     }
 
-    /// An attribute as it is stored.
+    /// The stored attribute.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Stored<'py>> {
         let object = self.0.object()?;
         let read = || -> Result<_> {
@@ -106,7 +106,7 @@ impl PyAttributes {
         Ok((datatype, shape, elements, heap, found.committed_datatype()))
     }
 
-    /// A number as numpy has it if the attribute is one, else what `read` gives.
+    /// A number as a numpy scalar if the attribute is one, otherwise the result of `read`.
     fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let object = self.0.object()?;
         let found = py.detach(|| object.find(name)).map_err(raised)?;
@@ -138,8 +138,8 @@ impl PyAttributes {
         Ok((PyDatatype(found.datatype().clone()), shape))
     }
 
-    /// Makes an attribute, or replaces it: without a shape one without a value, with a heap one whose elements refer
-    /// to it.
+    /// Creates or replaces an attribute: without a shape it has no value, with a heap its elements
+    /// refer to that.
     #[pyo3(signature = (name, datatype, shape, elements, heap=None, committed=None))]
     #[expect(clippy::too_many_arguments)]
     fn write(

@@ -23,7 +23,7 @@ pub(crate) struct PyContext {
     settings: Option<Settings>,
 }
 
-/// What a context was made with.
+/// The creation options of a context.
 struct Settings {
     limit: Option<u64>,
     policy: Option<PolicyKind>,
@@ -116,7 +116,7 @@ impl PyContext {
         Self { context: Mutex::new((process::id(), Context::global())), settings: None }
     }
 
-    /// What it has done so far.
+    /// The statistics of the cache.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counters(py, &self.context()?.stats())
     }

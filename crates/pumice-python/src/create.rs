@@ -13,7 +13,7 @@ type Filter = (u16, bool, Vec<u32>);
 /// A part of a virtual dataset: its cells, the file and the dataset that have them, and the cells there.
 type Part = (Selection, String, String, Selection);
 
-/// What the dictionary of options says.
+/// The options in the dictionary.
 #[derive(Default)]
 pub(crate) struct NewDataset {
     shape: Option<Vec<u64>>,
@@ -144,7 +144,7 @@ pub(crate) fn built(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBui
 fn stored(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBuilder {
     for filter in &new.filters {
         builder = match new.sparse {
-            // What is asked for is for the values; locations keep what suits them.
+            // The requested filters are for the values; locations keep their own.
             true => builder.section_filter(pumice::Section::Values, spec(filter)),
             false => builder.filter(spec(filter)),
         };

@@ -34,7 +34,8 @@ impl PyDataset {
     }
 }
 
-/// Where elements lie in memory that are not one after another: the cells, and the shape that they are cells of.
+/// The places of elements in memory that are not one after another: the cells, and the shape of
+/// their array.
 type Memory<'py> = Option<(PyRef<'py, PySelection>, Vec<u64>)>;
 
 fn transfer(memory: &Memory<'_>) -> Transfer {
@@ -65,7 +66,7 @@ impl PyDataset {
         self.0.clone()
     }
 
-    /// The size along each axis; nothing for a dataset without elements.
+    /// The size along each axis; `None` for a dataset without elements.
     #[getter]
     fn shape(&self) -> PyResult<Option<Vec<u64>>> {
         let dataset = self.dataset()?;
@@ -75,7 +76,7 @@ impl PyDataset {
         }
     }
 
-    /// How large it can become along each axis; nothing for any size.
+    /// The maximum along each axis; `None` for unlimited.
     #[getter]
     fn max_shape(&self) -> PyResult<Vec<Option<u64>>> {
         Ok(self.dataset()?.max_shape())
@@ -108,13 +109,13 @@ impl PyDataset {
         })
     }
 
-    /// The shape of its chunks, if it has such.
+    /// The shape of its chunks; `None` without chunks.
     #[getter]
     fn chunk(&self) -> PyResult<Option<Vec<u64>>> {
         Ok(self.dataset()?.chunk())
     }
 
-    /// Its filters; of a sparse dataset, those of the values.
+    /// Its filters; of a sparse dataset, the filters of the values.
     #[getter]
     fn filters(&self) -> PyResult<Vec<FilterFacts>> {
         Ok(filter_facts(self.dataset()?.filters()))
@@ -160,7 +161,7 @@ impl PyDataset {
         Ok(elements.map(|place| place.address))
     }
 
-    /// The fill value as it is stored, and what it refers to.
+    /// The stored fill value with its heap.
     #[expect(clippy::type_complexity)]
     fn fill<'py>(
         &self,
@@ -192,8 +193,8 @@ impl PyDataset {
         py.detach(|| dataset.read_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
     }
 
-    /// What integers, slices and an ellipsis select, as a new array of numbers of a kind; nothing if there is anything
-    /// else in the index, or the dataset has no axes.
+    /// The selection of integers, slices and an ellipsis, as a new array of numbers of a kind;
+    /// `None` if the index has anything else, or the dataset has no axes.
     fn get<'py>(
         &self,
         py: Python<'py>,
@@ -250,13 +251,13 @@ impl PyDataset {
         py.detach(|| dataset.write_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
     }
 
-    /// Writes one element, as it is stored, to all cells.
+    /// Writes one stored element to all cells.
     fn write_same(&self, py: Python<'_>, cells: &PySelection, element: &[u8]) -> PyResult<()> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.write_scalar_bytes(&cells.0, element)).map_err(raised)
     }
 
-    /// Reads cells as they are stored, with what they refer to.
+    /// Reads stored elements with their heap.
     #[expect(clippy::type_complexity)]
     fn read_heaped<'py>(
         &self,
@@ -268,7 +269,7 @@ impl PyDataset {
         Ok((PyArray1::from_vec(py, found.elements), PyArray1::from_vec(py, found.heap)))
     }
 
-    /// Writes elements as they are to be stored, with what they refer to.
+    /// Writes elements in their stored form, with their heap.
     fn write_heaped(
         &self,
         py: Python<'_>,
@@ -311,13 +312,13 @@ impl PyDataset {
         py.detach(|| dataset.resize(shape)).map_err(raised)
     }
 
-    /// Writes what has changed.
+    /// Writes all changes.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.flush()).map_err(raised)
     }
 
-    /// Takes notice of what others have written.
+    /// Reads again what other programs have written.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.refresh()).map_err(raised)
@@ -361,7 +362,7 @@ impl PyDataset {
         Ok(found.map_err(raised)?.map(chunk_facts))
     }
 
-    /// A chunk as it is stored, and which filters were skipped.
+    /// A stored chunk, and the mask of skipped filters.
     fn read_chunk<'py>(
         &self,
         py: Python<'py>,
@@ -372,7 +373,7 @@ impl PyDataset {
         Ok(found.map(|(bytes, mask)| (PyBytes::new(py, &bytes), mask)))
     }
 
-    /// Stores a chunk as it is.
+    /// Writes a stored chunk.
     fn write_chunk(
         &self,
         py: Python<'_>,
@@ -384,7 +385,7 @@ impl PyDataset {
         py.detach(|| dataset.write_chunk(offset, bytes, mask)).map_err(raised)
     }
 
-    /// The files that hold its elements, if others do.
+    /// The external files that hold its elements.
     fn external(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, u64)>> {
         let dataset = self.dataset()?;
         let found = py.detach(|| dataset.external_pieces()).map_err(raised)?;
@@ -401,7 +402,7 @@ impl PyDataset {
         Ok(dataset.virtual_mappings().iter().map(part).collect())
     }
 
-    /// What the cache has done for it.
+    /// The statistics of the dataset in the cache.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counters(py, &self.dataset()?.cache_stats())
     }
@@ -412,7 +413,7 @@ impl PyDataset {
         py.detach(|| dataset.make_scale(name)).map_err(raised)
     }
 
-    /// Whether it is a scale.
+    /// Whether it is a dimension scale.
     fn is_scale(&self, py: Python<'_>) -> PyResult<bool> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.is_scale()).map_err(raised)
@@ -467,7 +468,7 @@ impl PyDataset {
         py.detach(|| dataset.erase(&cells.0)).map_err(raised)
     }
 
-    /// Coordinates and values, as they are stored, of the defined cells.
+    /// Coordinates and stored values of the defined cells.
     #[expect(clippy::type_complexity)]
     fn read_defined<'py>(
         &self,
@@ -479,7 +480,7 @@ impl PyDataset {
         Ok((PyArray1::from_vec(py, found.coordinates), PyArray1::from_vec(py, found.values)))
     }
 
-    /// Coordinates and elements, as they are stored, of the defined cells, with what they refer to.
+    /// Coordinates and stored elements of the defined cells, with their heap.
     #[expect(clippy::type_complexity)]
     fn read_defined_heaped<'py>(
         &self,
@@ -494,7 +495,7 @@ impl PyDataset {
         Ok((PyArray1::from_vec(py, places), elements, PyArray1::from_vec(py, found.heap)))
     }
 
-    /// Writes values, as they are stored, to cells by their coordinates, one point after another.
+    /// Writes values in their stored form to points.
     fn write_at(
         &self,
         py: Python<'_>,

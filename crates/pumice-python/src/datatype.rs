@@ -1,7 +1,8 @@
 //! Datatypes as trees of tuples, and back.
 //!
-//! A tree says everything that a datatype says; which numpy dtype it means is decided in Python. The first item of a
-//! tuple is the class; the others are the fields of the struct of that class in `pumice::types`, in their order.
+//! A tree has everything of a datatype; Python decides which numpy dtype it becomes. The first item
+//! of a tuple is the class; the others are the fields of that class's struct in `pumice::types`, in
+//! their order.
 
 use crate::errors::{invalid, raised};
 use pumice::types::{
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Deeper trees are refused: no file has such, and each level takes stack.
+/// The deepest tree that is taken: no file has deeper ones, and each level takes stack.
 const DEEPEST: usize = 64;
 
 /// A datatype of HDF5.
@@ -63,7 +64,7 @@ impl PyDatatype {
         Conversion::new(&self.0, &other.0).is_ok()
     }
 
-    /// Elements of this type as those of another.
+    /// Converts elements of this type to another.
     fn convert<'py>(
         &self,
         py: Python<'py>,

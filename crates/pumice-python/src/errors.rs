@@ -1,8 +1,8 @@
 //! Errors of the library as exceptions of Python.
 //!
-//! The classes are those that h5py raises for the same mishap, as far as the kind of an error decides; where the
-//! place decides (a name that exists is a `ValueError` in one function and an `OSError` in another), the Python part
-//! of the package does.
+//! The classes are those that h5py raises for the same fault, as far as the kind of an error
+//! decides. If the place decides (an existing name is a `ValueError` in one function and an
+//! `OSError` in another), the Python part of the package does it.
 
 use pumice::{Error, ErrorKind};
 use pyo3::PyErr;

@@ -207,7 +207,7 @@ impl PyFile {
         py.detach(|| file.flush()).map_err(raised)
     }
 
-    /// Takes notice of what others have written.
+    /// Reads again what other programs have written.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let file = self.file.handle()?;
         py.detach(|| file.refresh()).map_err(raised)
@@ -225,7 +225,7 @@ impl PyFile {
         Ok(self.file.handle()?.is_swmr())
     }
 
-    /// Writes everything, and lets go of the file: whatever was opened through it is closed.
+    /// Writes everything and closes the file, with all handles that were opened through it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let Some(file) = self.file.take() else { return Ok(()) };
@@ -258,7 +258,8 @@ impl PyFile {
         Ok((info.superblock_version, info.offset_size, info.length_size, info.user_block_size))
     }
 
-    /// How room is found: strategy, whether free space is remembered, from how many bytes on, bytes of a page.
+    /// The settings of file space: strategy, whether free space is stored, threshold, bytes of a
+    /// page.
     fn space_facts(&self) -> PyResult<(u8, bool, u64, u64)> {
         let space = self.file.handle()?.info().map_err(raised)?.file_space;
         let strategy = match space.strategy {
@@ -270,7 +271,7 @@ impl PyFile {
         Ok((strategy, space.persist, space.threshold, space.page_size))
     }
 
-    /// The bytes of a file in memory, as they are after a flush.
+    /// The bytes of a file in memory, as of the last flush.
     fn image<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let store = self.memory.clone().ok_or_else(|| invalid("the file is not in memory"))?;
         let file = self.file.handle()?;

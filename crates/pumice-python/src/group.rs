@@ -1,4 +1,4 @@
-//! Groups, and what all objects of a file have in common.
+//! Groups, and the common parts of all objects of a file.
 
 use crate::attributes::PyAttributes;
 use crate::create::{NewDataset, built};
@@ -54,7 +54,7 @@ impl From<Node> for Object {
     }
 }
 
-/// What all objects can do.
+/// The methods of all objects.
 #[pyclass(frozen, name = "Object", module = "pumice._pumice")]
 #[derive(Clone)]
 pub(crate) struct PyObjectHandle {
@@ -190,7 +190,7 @@ impl PyGroup {
     }
 }
 
-/// A link: its kind, and what it leads to.
+/// A link: its kind and its target.
 type LinkFacts = (&'static str, Option<String>, Option<String>);
 
 fn link_facts(target: LinkTarget) -> LinkFacts {
@@ -230,7 +230,7 @@ impl PyGroup {
         py.detach(|| group.member_count()).map_err(raised)
     }
 
-    /// The link at a path, which is not followed.
+    /// The link at a path, not followed.
     fn link(&self, py: Python<'_>, path: &str) -> PyResult<Option<LinkFacts>> {
         let group = self.0.group()?;
         let found = py.detach(|| group.link(path)).map_err(raised)?;
@@ -383,7 +383,7 @@ impl PyGroup {
         Ok((PySelection(found.1), found.0.shape()))
     }
 
-    /// The references in elements of this file; nothing for those that lead nowhere.
+    /// The references in elements of this file; `None` for null ones.
     fn references(
         &self,
         py: Python<'_>,
@@ -395,7 +395,7 @@ impl PyGroup {
         Ok(found.into_iter().map(|found| found.map(PyReference)).collect())
     }
 
-    /// Elements of this file that refer to the same.
+    /// Elements of this file with these references.
     fn reference_elements<'py>(
         &self,
         py: Python<'py>,

@@ -13,10 +13,10 @@ use pumice::File;
 use pyo3::PyResult;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-/// Below so many slots nobody looks for those that are gone.
+/// Slots are not searched for dropped handles below this number.
 const FEW: usize = 64;
 
-/// Who empties the slots of a file.
+/// Clears the slots of a file.
 #[derive(Default)]
 pub(crate) struct Keeper {
     slots: Mutex<Slots>,
@@ -36,11 +36,11 @@ impl Default for Slots {
 trait Held: Send + Sync {
     fn empty(&self);
 
-    /// Another handle, of the same thing in a file that was opened again; none if there is no such file.
+    /// Replaces the handle by one of the same object in a file that was opened again, or by none.
     fn replace(&self, file: Option<&File>);
 }
 
-/// What can be found again in a file that was opened again.
+/// Objects that can be found again in a file that was opened again.
 pub(crate) trait Again: Sized {
     fn again(&self, file: &File) -> Option<Self>;
 }
@@ -65,7 +65,8 @@ impl Keeper {
         slot
     }
 
-    /// Leaves the file to the parent of a fork. What a thread of the parent held at that moment stays as it is.
+    /// Leaves the file to the parent of a fork. Handles that a thread of the parent held at that
+    /// moment stay.
     pub(crate) fn replace(&self, file: Option<&File>) {
         let Ok(slots) = self.slots.try_lock() else { return };
         slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.replace(file));
@@ -101,7 +102,7 @@ impl<T> Slot<T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// The handle; nobody gets it any more.
+    /// Takes the handle out of the slot.
     pub(crate) fn take(&self) -> Option<T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).take()
     }

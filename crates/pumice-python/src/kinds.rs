@@ -1,6 +1,6 @@
 //! Types of numbers by the names that numpy has for them.
 
-/// Does something for the type of numbers that numpy calls by a name such as `f4`.
+/// Runs code for the number type with a numpy name such as `f4`.
 macro_rules! of_kind {
     ($kind:expr, $T:ident => $body:expr) => {
         $crate::kinds::of_kind!($kind, $T => $body, "i1" i8 "i2" i16 "i4" i32 "i8" i64 "u1" u8 "u2" u16 "u4" u32 "u8" u64

@@ -1,8 +1,9 @@
 //! The native part of the Python package `pumice`: its classes are handles, its functions move bytes.
 //!
-//! Nothing here knows h5py or numpy's dtypes: what a program sees is written in Python, in `python/pumice`. Datatypes
-//! come as trees (`datatype.rs`), elements as arrays of bytes, selections as objects of their own. Every call that may
-//! wait for a file, a lock or a thread lets other threads of Python run meanwhile.
+//! Nothing here knows h5py or numpy's dtypes: the programs' interface is written in Python, in
+//! `python/pumice`. Datatypes are trees (`datatype.rs`), elements arrays of bytes, selections
+//! objects. Every call that may wait for a file, a lock or a thread lets other threads of Python
+//! run meanwhile.
 
 mod attributes;
 mod context;
@@ -26,7 +27,7 @@ use pyo3::prelude::*;
 /// HDF5 for Python: handles and bytes. Use `pumice`.
 #[pymodule(gil_used = false)]
 fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Who loads the module is no child of a fork.
+    // The process that loads the module is no child of a fork.
     context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;

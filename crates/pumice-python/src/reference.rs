@@ -16,7 +16,7 @@ impl PyReference {
         self.0.address()
     }
 
-    /// Whether it means elements of a dataset.
+    /// Whether it refers to elements of a dataset.
     #[getter]
     fn is_region(&self) -> bool {
         self.0.is_region()

@@ -149,8 +149,8 @@ struct Axis {
     scalar: bool,
 }
 
-/// What integers, slices and an ellipsis select: the selection, the count along each axis, and which axes an integer
-/// has fixed; nothing if there is anything else in the index.
+/// The selection of integers, slices and an ellipsis, the count along each axis, and which axes an
+/// integer has fixed; `None` if the index has anything else.
 #[pyfunction]
 pub(crate) fn simple_index(
     shape: Vec<u64>,
@@ -214,7 +214,7 @@ fn too_many(given: usize, rank: usize) -> PyErr {
     PyValueError::new_err(format!("{given} indexing arguments for {rank} dimensions"))
 }
 
-/// What one item selects along an axis; nothing if it is neither integer nor slice.
+/// The selection of one item along an axis; `None` if it is neither integer nor slice.
 fn axis(item: &Bound<'_, PyAny>, length: u64) -> PyResult<Option<Axis>> {
     if let Ok(slice) = item.cast::<PySlice>() {
         return sliced(slice, length).map(Some);

@@ -1,7 +1,7 @@
 //! Sparse datasets as scipy has them: compressed rows and columns, coordinates one column per axis.
 //!
-//! What the library reads goes into arrays of numpy as it is; only indices of 64 bits are made 32 wide where they fit,
-//! as programs for sparse matrices expect. Indices of scipy are written without a copy.
+//! Results go into numpy arrays without conversion; only indices of 64 bits become 32 wide where
+//! they fit, as programs for sparse matrices expect. Indices of scipy are written without a copy.
 
 use crate::dataset::PyDataset;
 use crate::errors::{invalid, raised};
@@ -155,7 +155,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Writes values (of a type of numpy) to points by a rule for those that repeat or are defined.
+/// Writes values of a numpy type to points, by a rule for those that repeat or are defined.
 fn write(
     py: Python<'_>,
     dataset: &Dataset,

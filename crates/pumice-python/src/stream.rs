@@ -1,6 +1,6 @@
 //! Files in objects of Python that read, write and seek.
 //!
-//! One call at a time: a position and what is read or written there belong together.
+//! One call at a time: a seek and its read or write belong together.
 
 use pumice::Store;
 use pyo3::prelude::*;
@@ -19,8 +19,8 @@ impl Stream {
         Self { object, turn: Mutex::new(()) }
     }
 
-    /// Does something with the object, alone. The turn is taken before the interpreter is asked for: who has the turn
-    /// waits for the interpreter, and who has the interpreter never waits for the turn.
+    /// Does something with the object, alone. The lock is taken before the interpreter: its holder
+    /// may wait for the interpreter, and a holder of the interpreter never waits for the lock.
     fn alone<R>(&self, act: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> io::Result<R> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(|py| {

@@ -103,7 +103,7 @@ fn ended(bytes: &[u8]) -> &[u8] {
     end.map_or(bytes, |end| &bytes[..end])
 }
 
-/// Count and place of each reference of `size` bytes; nothing there is a count of 0.
+/// Count and position of each reference of `size` bytes; a null reference has count 0.
 #[pyfunction]
 #[expect(clippy::type_complexity)]
 pub(crate) fn heap_places<'py>(

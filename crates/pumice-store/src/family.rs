@@ -165,7 +165,7 @@ impl FamilyStore {
         }
         let last = members.len() - 1;
         if last == place || !members[last].is_empty()? {
-            // Only a sign: whoever cannot give it can still write.
+            // It is only a sign: without it the store can still be written.
             let taken = self.add(&mut members).is_err();
             self.taken.store(taken, Ordering::Relaxed);
         }
@@ -312,7 +312,7 @@ impl Store for FamilyStore {
     }
 
     fn check(&self) -> io::Result<()> {
-        // What has no bytes has nothing to lose: somebody may have cleared it away.
+        // An empty file has nothing to lose, so it may have been removed.
         let bytes = |member: &&Arc<FileStore>| !member.is_empty().unwrap_or(false);
         let members = self.all();
         let last = members.iter().rposition(|member| bytes(&member)).unwrap_or(0);

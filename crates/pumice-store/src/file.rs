@@ -144,7 +144,7 @@ fn refuse_irregular(path: &Path) -> io::Result<()> {
 
 /// Fails for anything but a regular file or, if allowed, a device, and says what it is.
 fn refuse_irregular_but(path: &Path, devices: bool) -> io::Result<()> {
-    // What is not there, or cannot be looked at, is told by who opens it.
+    // Opening a missing or inaccessible file reports the error.
     let Ok(there) = std::fs::metadata(path) else { return Ok(()) };
     let kind = there.file_type();
     if kind.is_dir() {

@@ -192,7 +192,7 @@ impl Store for PartedStore {
     }
 
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
-        // One by one for who wants to see every change.
+        // One by one, so that an observer sees every change.
         if self.observer.is_there() {
             return ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes));
         }

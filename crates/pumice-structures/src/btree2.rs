@@ -60,11 +60,11 @@ struct Context {
     tree_type: u8,
     levels: TreeLevels,
     claims: Claims,
-    /// How many nodes are in memory: an upper bound.
+    /// The number of nodes in memory: an upper bound.
     loaded: usize,
 }
 
-/// Which record to take away.
+/// The record to remove.
 enum Target<'a, P> {
     Record(&'a mut P),
     First,
@@ -76,7 +76,7 @@ impl Context {
         self.levels.level(depth).copied().ok_or_else(|| damaged(UNDEFINED, "a node", depth))
     }
 
-    /// Where the record that is looked for is among `records`, or where it would be.
+    /// The position of the searched record among `records`, or where it would be.
     fn search<P: Probe>(&self, records: &[u8], probe: &mut P) -> Result<Result<usize, usize>> {
         let size = self.levels.record_size();
         let (mut low, mut high) = (0, records.len() / size);
@@ -103,8 +103,9 @@ impl Tree {
         offset_size: u8,
     ) -> Result<Self> {
         let record_size = u16::try_from(record_size);
-        let record_size =
-            record_size.map_err(|_| Error::Invalid("a B-tree of such large records".into()))?;
+        let record_size = record_size.map_err(|_| {
+            Error::Invalid("the records of a B-tree are too large for the format".into())
+        })?;
         let levels = TreeLevels::new(parameters, record_size, 0, offset_size, UNDEFINED)?;
         Ok(Self::new(tree_type, version, levels, UNDEFINED, NodePointer::default()))
     }
@@ -159,7 +160,7 @@ impl Tree {
         self.context.levels.record_size()
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub fn count(&self) -> u64 {
         if self.root.is_empty() { 0 } else { self.root.total() }
     }

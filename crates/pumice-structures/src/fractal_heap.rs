@@ -95,7 +95,7 @@ impl FractalHeap {
         })
     }
 
-    /// Where it is in the file.
+    /// The address of its header.
     pub fn address(&self) -> u64 {
         self.header.address
     }

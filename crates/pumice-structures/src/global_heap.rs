@@ -96,7 +96,7 @@ impl GlobalHeap {
         }
     }
 
-    /// Takes note of every collection that is read from now on.
+    /// Notes every collection that is read from now on.
     pub fn watch(&self) {
         self.seen().get_or_insert_default();
     }
@@ -290,7 +290,7 @@ struct Objects<'a> {
     found: HashMap<u64, Arc<Loaded>>,
     /// The one used last.
     last: Option<(u64, Arc<Loaded>)>,
-    /// How many more bytes are believable.
+    /// The bytes that are still believable.
     budget: u64,
     /// Positions of copied objects that are not short, by reference: unwritten cells all refer to
     /// the fill value's object. Also the smallest count of these, and the length of the object that

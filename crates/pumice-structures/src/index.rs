@@ -121,9 +121,9 @@ macro_rules! delegate {
 pub struct IndexParameters {
     /// A page of a fixed array holds two to the power of this many entries.
     pub page_bits: u8,
-    /// Of extensible arrays.
+    /// Parameters of extensible arrays.
     pub extensible: ExtensibleArrayParameters,
-    /// Of version 2 B-trees.
+    /// Parameters of version 2 B-trees.
     pub tree: TreeParameters,
 }
 
@@ -145,8 +145,8 @@ impl ChunkIndex {
         Self::create_with(kind, IndexParameters::default(), format, shape)
     }
 
-    /// As [`create`](Self::create), with the parameters that a layout message promises. Fails if no index can
-    /// be made with them.
+    /// [`create`](Self::create) with the parameters of a layout message. Fails if no index can be
+    /// made with them.
     pub fn create_with(
         kind: IndexKind,
         parameters: IndexParameters,
@@ -252,7 +252,7 @@ impl ChunkIndex {
         delegate!(&self.form, form => form.format())
     }
 
-    /// How many chunks there can be.
+    /// The shape of the index in chunks.
     pub fn shape(&self) -> &IndexShape {
         &self.shape
     }
@@ -265,7 +265,7 @@ impl ChunkIndex {
         }
     }
 
-    /// Gives the header its place, so that the index is in the file before there is a chunk in it.
+    /// Allocates the header, so that the index is in the file before there is a chunk in it.
     pub fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         match &mut self.form {
             Form::FixedArray(array) => array.place(io),
@@ -284,7 +284,7 @@ impl ChunkIndex {
         }
     }
 
-    /// Where the chunk at `coord` is stored, if it is.
+    /// The record of the chunk at `coord`, if it is stored.
     pub fn lookup(&mut self, io: &dyn MetadataIo, coord: &[u64]) -> Result<Option<ChunkRecord>> {
         self.check_rank(coord)?;
         delegate!(&mut self.form, form => form.lookup(io, coord))
@@ -299,7 +299,7 @@ impl ChunkIndex {
         coords.iter().map(|coord| self.lookup(io, coord.as_ref())).collect()
     }
 
-    /// Says where the chunk at `coord` is stored from now on.
+    /// Sets the record of the chunk at `coord`.
     pub fn insert(
         &mut self,
         io: &dyn MetadataIo,
@@ -362,7 +362,7 @@ impl ChunkIndex {
         self.trims
     }
 
-    /// Takes note of a new extent, in chunks. Chunks outside of it stay until they are removed.
+    /// Sets a new extent, in chunks. Chunks outside of it stay until they are removed.
     pub fn resize(&mut self, current: &[u64]) -> Result<()> {
         self.check_rank(current)?;
         self.shape.resize(current);

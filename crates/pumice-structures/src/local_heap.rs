@@ -63,7 +63,7 @@ impl LocalHeap {
         Ok(Self { address, header, segment, sizes, free, dirty, written })
     }
 
-    /// Where its header is.
+    /// The address of its header.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -86,7 +86,7 @@ impl LocalHeap {
     /// Adds a string and gives its offset.
     pub fn insert(&mut self, text: &str) -> Result<u64> {
         if text.contains('\0') {
-            return Err(Error::Invalid("a null byte in a name".into()));
+            return Err(Error::Invalid("a name cannot have a null byte".into()));
         }
         let needed = (text.len() as u64 + 1).next_multiple_of(ALIGN);
         let offset = match self.take(needed)? {
@@ -145,7 +145,7 @@ impl LocalHeap {
         (self.dirty, self.written) = (false, true);
         let least = Header::min_free(self.sizes);
         let ranges = self.ranges()?;
-        // What is too small for an entry of the list cannot be in it; it is lost when closed.
+        // A block too small for a list entry cannot be listed; it is lost at the close.
         let listed: Vec<_> =
             ranges.iter().map(|(&o, &l)| (o, l)).filter(|r| r.1 >= least).collect();
         self.header.free_offset = Header::write_free_blocks(&mut self.segment, &listed, self.sizes);
@@ -229,7 +229,7 @@ impl LocalHeap {
         Ok(Some(offset))
     }
 
-    /// Gives the segment a new place.
+    /// Allocates a new place for the segment.
     fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         let address = io.allocate_for(DataKind::LocalHeap, self.segment_bytes())?;
         io.free(self.header.data_address, self.header.data_size);

@@ -1,5 +1,5 @@
-//! What an editing program leaves that ends after each of its writes, or in the middle of it: a file for each, for
-//! other programs to open.
+//! Files as an editing program leaves them that ends after each of its writes, or in the middle of
+//! it, for other programs to open.
 
 use anyhow::{Result, bail};
 use pumice::{ByKind, File, FileOptions, LibraryVersion};
@@ -74,7 +74,7 @@ pub(crate) fn run(kind: &str, folder: &Path) -> Result<()> {
     Ok(std::fs::write(folder.join("states"), states)?)
 }
 
-/// The files of a state, by what their names end with.
+/// The files of a state, by the ends of their names.
 fn members(parts: &[Vec<u8>], family: bool) -> Vec<(String, &[u8])> {
     match parts {
         [meta, raw] => vec![("-m".into(), meta), ("-r".into(), raw)],

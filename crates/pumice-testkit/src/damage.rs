@@ -14,7 +14,7 @@ impl Damage {
         damage
     }
 
-    /// A damaged file, and what was done.
+    /// A damaged file, and a description of the damage.
     pub fn apply(mut self, originals: &[Vec<u8>]) -> (String, Vec<u8>) {
         let which = self.below(originals.len());
         let mut bytes = originals[which].clone();
@@ -35,7 +35,7 @@ impl Damage {
         (format!("file {which}, {what}"), bytes)
     }
 
-    /// Flips bits of some bytes, most of them near the beginning, where metadata is.
+    /// Flips bits of some bytes, most of them near the beginning, in metadata.
     fn flip(&mut self, bytes: &mut [u8]) -> String {
         let count = 1 + self.below(16);
         for _ in 0..count {

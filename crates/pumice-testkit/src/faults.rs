@@ -1,23 +1,23 @@
-//! A store that counts its calls and fails at one of them; those of external raw data are among them.
+//! A store that counts its calls, those of external raw data included, and fails at one of them.
 
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A read gives nothing.
+    /// A read fails.
     ReadError,
     /// A read gives half of what was asked for.
     ShortRead,
     /// Half of a write is done.
     WriteError,
-    /// Nothing can be written from here on, until the store is [healed](FaultyStore::heal).
+    /// Every write fails from here on, until the store is [healed](FaultyStore::heal).
     DiskFull,
 }
 
-/// What a call does, as far as faults are concerned.
+/// The kind of a call, as far as faults are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Reads, or asks for the length.
@@ -79,7 +79,7 @@ impl FaultyStore {
         *self.state() = State::default();
     }
 
-    /// What was called since.
+    /// The calls so far.
     pub fn calls(&self) -> Vec<Call> {
         self.state().calls.clone()
     }
@@ -99,7 +99,7 @@ impl FaultyStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a call, and says what goes wrong with it.
+    /// Records a call, and returns its fault.
     fn note(&self, call: Call) -> Option<Fault> {
         let mut state = self.state();
         let number = state.calls.len();

@@ -1,4 +1,4 @@
-//! Never published: what the tests of more than one crate need.
+//! Tools for tests of several crates; never published.
 //!
 //! The binaries beside it are the Rust side of the interoperability tests (`pumice-interop`), the
 //! table of replacement policies (`cache-traces`), and everything in a file with hashes instead of

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use pumice::{CopyOptions, File, GroupOptions, Node, Reference, ReferenceType, References};
 use serde_json::Value;
 
-/// Carries out an operation if it is one of these; says whether it was.
+/// Carries out an operation if it is one of these; returns whether it was.
 pub(crate) fn apply(file: &File, path: &str, operation: &Value) -> Result<bool> {
     let text = |field: &str| -> Result<&str> {
         operation[field].as_str().with_context(|| format!("no {field}"))

@@ -11,7 +11,7 @@ use pumice::{
 use serde_json::Value;
 use std::path::Path;
 
-/// Carries out an operation if it is one of these; says whether it was.
+/// Carries out an operation if it is one of these; returns whether it was.
 pub(crate) fn apply(file: &File, folder: &Path, path: &str, operation: &Value) -> Result<bool> {
     let text = |field: &str| -> Result<&str> {
         operation[field].as_str().with_context(|| format!("no {field}"))

@@ -37,7 +37,7 @@ impl PartedMemory {
         self.parts.iter().map(|(_, part)| part.to_vec()).collect()
     }
 
-    /// One with the same bytes.
+    /// A copy.
     pub fn copied(&self) -> Self {
         let copy = |(start, part): &(u64, MemoryStore)| (*start, MemoryStore::new(part.to_vec()));
         Self { parts: self.parts.iter().map(copy).collect() }

@@ -1,5 +1,4 @@
-//! A store that remembers every change made to it, so that a program's end after any of them can be
-//! played.
+//! A store that records every change, to replay a program's end after any of them.
 
 use crate::parts::PartedMemory;
 use pumice_store::Store;
@@ -38,7 +37,7 @@ pub struct RecordingStore {
 }
 
 impl RecordingStore {
-    /// One of several parts, which begin at these offsets.
+    /// A store of several parts, which begin at these offsets.
     pub fn of_parts(starts: &[u64]) -> Self {
         Self { inner: PartedMemory::new(starts), changes: Mutex::default() }
     }

@@ -26,7 +26,7 @@ pub(crate) fn write(path: &Path) -> Result<()> {
     Ok(file.close()?)
 }
 
-/// Finds what [`write()`] has made, or h5py.
+/// Checks the scales that [`write()`] or h5py has made.
 pub(crate) fn read(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     let (image, other) = (file.dataset("image")?, file.dataset("other")?);

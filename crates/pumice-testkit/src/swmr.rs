@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(30);
 /// How long a reader waits for more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the cells of a dataset of this shape are; a single axis is one of rows.
+/// The cells of a dataset of this shape; a single axis is one of rows.
 fn cells(rows: std::ops::Range<u64>, shape: &[u64]) -> Vec<i64> {
     let columns = shape.get(1).copied().unwrap_or(1);
     rows.flat_map(|row| (0..columns).map(move |column| (1000 * row + column) as i64)).collect()

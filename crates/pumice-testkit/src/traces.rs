@@ -1,8 +1,8 @@
 //! Ten traces of how arrays are used, by which replacement policies are judged.
 //!
 //! All chunks have the same size, [`CHUNK`]: of HDF5's private caches, 8 MiB each, eight fit. The
-//! access that completes a chunk is marked as such. `docs/cache-policies.md` says what each trace
-//! stands for; the table that is made of them is in `table.rs`.
+//! access that completes a chunk is marked as such. `docs/cache-policies.md` describes each trace;
+//! `table.rs` makes the table.
 
 pub mod table;
 
@@ -16,9 +16,9 @@ pub const CHUNK: u64 = 1 << 20;
 pub struct Sample {
     /// A letter, and a digit where two differ in size only.
     pub name: &'static str,
-    /// What it stands for.
+    /// The use case.
     pub title: &'static str,
-    /// How many chunks the cache holds; a quarter, half and half as many again are tried as well.
+    /// The chunks that the cache holds; a quarter, half and half as many again are tried as well.
     pub cache: u64,
     /// The accesses.
     pub trace: Trace,

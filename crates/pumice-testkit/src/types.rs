@@ -1,4 +1,4 @@
-//! Values of types of Rust: written for h5py to read, and read where h5py wrote the same.
+//! Values of Rust types: written for h5py to read, and read where h5py wrote them.
 
 use anyhow::{Result, ensure};
 use pumice::{Complex, Dataset, File, FixedLength, FixedText, H5Type, Reference, Scalar};
@@ -56,7 +56,7 @@ fn samples() -> Vec<Sample> {
     (0..4).map(sample).collect()
 }
 
-/// A row of a table whose members lead to other places of the file.
+/// A row of a table whose members refer to other places of the file.
 #[derive(H5Type, Clone, Debug, PartialEq)]
 struct Row {
     object: Option<Reference>,
@@ -108,7 +108,7 @@ pub(crate) fn write(path: &Path) -> Result<()> {
     Ok(file.close()?)
 }
 
-/// Reads a file in which h5py wrote the same.
+/// Reads a file in which h5py wrote the same values.
 pub(crate) fn read(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     fn check<T: H5Type + Debug + PartialEq>(file: &File, name: &str, wanted: &[T]) -> Result<()> {

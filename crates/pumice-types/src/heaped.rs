@@ -289,7 +289,7 @@ fn load_one<S: ObjectSource>(
         }
         return Ok(put_reference(reference, count, place)?);
     }
-    // What the object refers to comes first: it then has its final form.
+    // Its own objects come first: then the object has its final form.
     let mut object = object.to_vec();
     load_at(&varlen.base, &mut object, heap, base, source)?;
     let place = append(heap, &object)?;
@@ -416,7 +416,7 @@ pub fn store<S: ObjectSink>(
         if varlen.base.has_varlen() {
             let mut payload = payload.to_vec();
             store(&varlen.base, &mut payload, heap, sink)?;
-            // What has references of its own is never put again.
+            // An object with references of its own is never stored twice.
             reference.fill(0);
             return sink.put(&payload, count, reference);
         }

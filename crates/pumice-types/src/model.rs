@@ -344,7 +344,7 @@ impl Datatype {
                 let mut members = compound.members.clone();
                 let mut order: Vec<usize> = (0..members.len()).collect();
                 order.sort_by_key(|&at| members[at].offset);
-                // What members before have become longer by, or shorter.
+                // The offset by which members before have grown or shrunk.
                 let mut moved = 0i64;
                 let shift = |at: u32, by: i64| (i64::from(at) + by).max(0) as u32;
                 for at in order {

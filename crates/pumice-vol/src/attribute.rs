@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::datatype;
-use crate::datatype_map::{datatype_of, stored};
+use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
 use crate::handle::{Handle, Open, count_call, open_attribute, put_text, text};
 use crate::link::Lent;
@@ -131,6 +131,7 @@ pub(crate) unsafe extern "C" fn read(
         count_call();
         let found = current(handle, handle.attribute()?)?;
         let memory_type = datatype_of(handle.api(), type_id)?;
+        check_memory(&memory_type)?;
         let count = memory::cells(&found.extent)?;
         if !memory_type.has_varlen() && !found.datatype.has_varlen() {
             let bytes = count * memory_type.size();
@@ -171,6 +172,7 @@ pub(crate) unsafe extern "C" fn write(
         let engine = handle.changing_objects()?;
         let open = handle.attribute()?;
         let memory_type = datatype_of(handle.api(), type_id)?;
+        check_memory(&memory_type)?;
         let count = memory::cells(&open.extent)?;
         // SAFETY: the caller's promise.
         let values = unsafe { taken(&memory_type, &open.datatype, buffer.cast(), count)? };

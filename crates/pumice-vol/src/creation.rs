@@ -7,6 +7,7 @@ use crate::handle::Handle;
 use crate::library::{Api, c_text};
 use crate::memory;
 use crate::space;
+use crate::struct_chunk::{SPARSE, StructChunk, VARIABLE_LENGTH};
 use pumice_engine::dataset::{DatasetSpec, DatasetState, LayoutSpec};
 use pumice_engine::file::File as Engine;
 use pumice_engine::measure::{ExternalPiece, external_pieces};
@@ -44,7 +45,10 @@ pub(crate) fn spec(
     if list == DEFAULT {
         return Ok(DatasetSpec::new(datatype, extent, LayoutSpec::Contiguous));
     }
-    let layout = layout(api, &extent, list)?;
+    let layout = match StructChunk::find(api, list)? {
+        Some(property) => structured(api, property, &extent, list, &datatype)?,
+        None => layout(api, &extent, list)?,
+    };
     let mut spec = DatasetSpec::new(datatype, extent, layout);
     put_fill(api, file, list, &mut spec)?;
     // SAFETY: plain calls with a list that is open, and places of the right types.
@@ -85,6 +89,46 @@ pub(crate) fn attribute_properties(api: &Api, list: Hid) -> Result<(bool, Option
     }
     let changed = (most, least) != (8, 6);
     Ok((order & 1 != 0, changed.then_some((most as u16, least as u16))))
+}
+
+/// Structured chunks, of which a list says more in a property of its own.
+fn structured(
+    api: &Api,
+    property: Box<StructChunk>,
+    extent: &Extent,
+    list: Hid,
+    datatype: &Datatype,
+) -> Result<LayoutSpec> {
+    let mut options = 0;
+    // SAFETY: a plain call with a list that is open.
+    checked(unsafe { (api.H5Pget_chunk_opts)(list, &mut options) }, "H5Pget_chunk_opts")?;
+    if property.dims().len() != extent.rank() {
+        let rank = property.dims().len();
+        let what = format!("chunks of {rank} dimensions for a dataspace of {}", extent.rank());
+        return Err(Fault::Invalid(what));
+    }
+    property.layout(api, list, datatype, options & DONT_FILTER_PARTIAL != 0)
+}
+
+/// Puts what structured chunks are like into a list.
+fn put_structured(api: &Api, state: &DatasetState, list: Hid) -> Result<()> {
+    let Layout::Structured { chunk, .. } = state.layout_message() else { return Ok(()) };
+    let (kind, sections): (u32, Vec<Vec<FilterSpec>>) = match &state.layout().storage {
+        Storage::Sparse(sparse, _) => {
+            (SPARSE, (0..2).map(|at| sparse.pipeline(at).specs().to_vec()).collect())
+        }
+        Storage::VariableLength(layout, _) => {
+            let sections: Vec<_> = layout.pipelines().map(|one| one.specs().to_vec()).collect();
+            (if sections.len() > 2 { SPARSE } else { VARIABLE_LENGTH }, sections)
+        }
+        _ => return Ok(()),
+    };
+    let mut property = StructChunk::new(kind, chunk)?;
+    for (at, filters) in sections.iter().enumerate() {
+        property.set_own(at, filters)?;
+    }
+    property.know(filters_of(state).len());
+    property.put(api, list)
 }
 
 fn layout(api: &Api, extent: &Extent, list: Hid) -> Result<LayoutSpec> {
@@ -304,6 +348,7 @@ fn fill_list(handle: &Handle, state: &DatasetState, list: Hid) -> Result<()> {
             unsafe { (api.H5Pset_filter)(list, id, flags, parameters.len(), parameters.as_ptr()) };
         checked(set, "H5Pset_filter")?;
     }
+    put_structured(api, state, list)?;
     put_fill_value(handle, state, &message, list)?;
     let fill_time = match message.write {
         FillTime::Allocation => 0,

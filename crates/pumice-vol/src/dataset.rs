@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::convert;
 use crate::creation;
 use crate::datatype;
-use crate::datatype_map::{datatype_of, stored};
+use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, done};
 use crate::handle::{Handle, Kind, List, close, count_call};
 use crate::library::Api;
@@ -12,7 +12,8 @@ use crate::link::insert_new;
 use crate::location::place;
 use crate::memory;
 use crate::space::{self, Transfer};
-use pumice_engine::dataset::{DatasetState, TransferOptions};
+use pumice_engine::dataset::{DatasetState, LayoutSpec, TransferOptions};
+use pumice_layout::Storage;
 use pumice_layout::buffer::Output;
 use pumice_types::{Datatype, Heaped, HeapedConversion, Transform};
 use std::ffi::{c_char, c_void};
@@ -44,6 +45,8 @@ pub(crate) unsafe extern "C" fn create(
         let datatype = stored(&datatype_of(api, type_id)?, engine)?;
         let extent = space::extent(api, space_id)?;
         let mut spec = creation::spec(api, engine, datatype, extent, dcpl)?;
+        let elsewhere = matches!(spec.layout, LayoutSpec::External { .. } | LayoutSpec::Virtual { .. });
+        check_access(api, dapl, elsewhere)?;
         spec.committed = datatype::committed(&at, type_id)?;
         let make = || Ok(engine.new_dataset(DatasetState::create(engine, spec)?)?);
         // SAFETY: as above.
@@ -72,10 +75,30 @@ pub(crate) unsafe extern "C" fn open(
         count_call();
         // SAFETY: as for `create`.
         let mut found = unsafe { crate::object::named(from, params, name)? };
-        found.dataset()?;
+        let state = found.dataset()?;
+        let elsewhere = state.sources().is_some() || matches!(state.layout().storage, Storage::External(..));
+        check_access(from.api(), dapl, elsewhere)?;
         found.access = Some(List::copy(from.api(), dapl));
         Ok(found.give())
     })
+}
+
+/// Refuses an access list that says where the other files of a dataset are.
+fn check_access(api: &Api, dapl: Hid, elsewhere: bool) -> Result<()> {
+    if dapl == DEFAULT || !elsewhere {
+        return Ok(());
+    }
+    // SAFETY: plain calls that give lengths.
+    let lengths = unsafe {
+        [
+            (api.H5Pget_efile_prefix)(dapl, std::ptr::null_mut(), 0),
+            (api.H5Pget_virtual_prefix)(dapl, std::ptr::null_mut(), 0),
+        ]
+    };
+    match lengths.iter().any(|&length| length > 0) {
+        true => Err(Fault::Unsupported("prefixes of external files and of virtual sources".into())),
+        false => Ok(()),
+    }
 }
 
 /// What a transfer property list asks for.
@@ -113,6 +136,7 @@ impl<'a> Job<'a> {
     fn new(handle: &'a Handle, types: Hid, memory: Hid, file: Hid, dxpl: Hid) -> Result<Self> {
         let (api, state) = (handle.api(), handle.dataset()?);
         let memory_type = datatype_of(api, types)?;
+        check_memory(&memory_type)?;
         let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
         let plain = !memory_type.has_varlen() && !state.datatype().has_varlen();
         let plain = plain && convert::is_known(&memory_type, state.datatype());

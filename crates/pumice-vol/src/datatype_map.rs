@@ -11,7 +11,7 @@ use pumice_engine::copy::sized;
 use pumice_engine::file::File as Engine;
 use pumice_format::Context;
 use pumice_format::messages::datatype;
-use pumice_types::Datatype;
+use pumice_types::{Datatype, ReferenceKind};
 
 /// What `H5Tencode` writes before the message: that it is a datatype, and a version.
 const HEAD: [u8; 2] = [3, 0];
@@ -30,6 +30,23 @@ pub(crate) fn datatype_of(api: &Api, id: Hid) -> Result<Datatype> {
     }
     let message = bytes.get(HEAD.len()..).unwrap_or_default();
     Ok(datatype::decode(message, &Context::default())?)
+}
+
+/// Refuses elements in memory that mean nothing without the native connector: references to regions and to attributes,
+/// and those of HDF5 1.12, lead through tables that libhdf5 has of native files.
+pub(crate) fn check_memory(datatype: &Datatype) -> Result<()> {
+    match datatype {
+        Datatype::Reference(class) if class.kind != ReferenceKind::Object => {
+            let what = "references to regions or attributes, and those of HDF5 1.12";
+            Err(Fault::Unsupported(what.into()))
+        }
+        Datatype::Array(array) => check_memory(&array.base),
+        Datatype::VarLen(varlen) => check_memory(&varlen.base),
+        Datatype::Compound(compound) => {
+            compound.members.iter().try_for_each(|member| check_memory(&member.datatype))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The type that elements have in a file.

@@ -125,6 +125,9 @@ pub(crate) fn access(api: &Api, fapl: Hid) -> Result<CreateOptions> {
     let newest = version(high);
     options.newest_version = (newest < LibraryVersion::V114).then_some(newest);
     options.library_version = Some(version(low));
+    if block != 2048 {
+        options.metadata_block = Some(block);
+    }
     if alignment > 1 {
         options.alignment =
             Some(pumice_medium::allocator::Alignment { threshold, bytes: alignment });

@@ -80,6 +80,11 @@ impl OpenFile {
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets the first attempt to close it be the last: whoever owns the driver may not be there for another.
+    pub(crate) fn close_at_once(&self) {
+        self.tried.store(true, Ordering::Release);
+    }
+
     /// Whether closing it was tried before, and what could not be written is given up.
     pub(crate) fn gives_up(&self) -> bool {
         self.tried.swap(true, Ordering::AcqRel)
@@ -93,6 +98,23 @@ impl OpenFile {
     /// Whether an object has no link yet.
     pub(crate) fn is_unnamed(&self, address: u64) -> bool {
         self.unnamed().contains(&address)
+    }
+
+    /// Deletes an object that nobody has open and that never got a link.
+    fn give_up(&self, address: u64) {
+        if !self.is_unnamed(address) {
+            return;
+        }
+        let others = live().iter().any(|&pointer| {
+            // SAFETY: what is in the list is open, and is closed by those who hold the list.
+            let other = unsafe { Handle::at(pointer as *mut c_void) };
+            let object = other.object().map(|object| object.address());
+            Arc::ptr_eq(&other.file.engine, &self.engine) && object.is_ok_and(|at| at == address)
+        });
+        if !others && self.named(address) {
+            // Nobody can be told; what stays is space that nothing leads to.
+            let _ = pumice_engine::delete::release(&self.engine, address);
+        }
     }
 
     /// Takes note that an object got its first link; `false` if it had one.
@@ -419,6 +441,15 @@ pub(crate) unsafe fn close(pointer: *mut c_void) {
     let handle = unsafe { Box::from_raw(pointer.cast::<Handle>()) };
     let own = pointer as usize;
     let _ = handle.file.pointer.compare_exchange(own, 0, Ordering::AcqRel, Ordering::Acquire);
+    let address = match &handle.kind {
+        Kind::File | Kind::Attribute(_) => return,
+        _ => handle.object().map(|object| object.address()),
+    };
+    let file = handle.file.clone();
+    drop(handle);
+    if let Ok(address) = address {
+        file.give_up(address);
+    }
 }
 
 /// Pointers that libhdf5 has.

@@ -12,13 +12,13 @@
 
 use crate::abi::*;
 use crate::datatype_map::identifier;
-use crate::fault::{Result, checked, done};
+use crate::fault::{Fault, Result, checked, done};
 use crate::handle::{CALLS, Handle};
 use crate::library::Api;
 use crate::slots::{self, CAPABILITIES, SLOTS};
 use pumice_types::Datatype;
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -155,30 +155,28 @@ fn hidden(api: &Api) -> Option<&'static Hidden> {
 }
 
 fn make_hidden(api: &Api) -> Result<Hidden> {
-    // SAFETY: plain calls with identifiers that were just made. These stay open until the library ends.
+    // SAFETY: plain calls with identifiers that were just made. Those of the file that is opened stay open until the
+    // library ends.
     unsafe {
         let native = (api.H5VLget_connector_id_by_name)(c"native".as_ptr());
         let native = checked(native, "H5VLget_connector_id_by_name")?;
         let fapl = checked(api.new_list(c"H5P_CLS_FILE_ACCESS_ID_g"), "H5Pcreate")?;
         checked((api.H5Pset_fapl_core)(fapl, 1 << 12, false), "H5Pset_fapl_core")?;
         checked((api.H5Pset_vol)(fapl, native, std::ptr::null()), "H5Pset_vol")?;
-        let name = c"pumice: objects of no file";
-        let file = (api.H5Fcreate)(name.as_ptr(), file_flags::TRUNC, DEFAULT, fapl);
+        let mut image = hidden_image(api, fapl)?;
+        // Opened for reading, so that nothing can be put into it: a reference to a region would be.
+        let set = (api.H5Pset_file_image)(fapl, image.as_mut_ptr().cast(), image.len());
+        checked(set, "H5Pset_file_image")?;
+        let file = (api.H5Fopen)(HIDDEN.as_ptr(), 0, fapl);
         (api.H5Pclose)(fapl);
-        let file = checked(file, "H5Fcreate")?;
-        let group = (api.H5Gcreate2)(file, c"group".as_ptr(), DEFAULT, DEFAULT, DEFAULT);
-        let datatype = identifier(api, &Datatype::i8())?;
-        let space = (api.H5Screate)(0);
-        let dataset =
-            (api.H5Dcreate2)(file, c"dataset".as_ptr(), datatype, space, DEFAULT, DEFAULT, DEFAULT);
-        let attribute =
-            (api.H5Acreate2)(dataset, c"attribute".as_ptr(), datatype, space, DEFAULT, DEFAULT);
-        (api.H5Sclose)(space);
-        let commit = (api.H5Tcommit2)(file, c"type".as_ptr(), datatype, DEFAULT, DEFAULT, DEFAULT);
-        checked(commit, "H5Tcommit2")?;
+        let file = checked(file, "H5Fopen")?;
+        let group = (api.H5Gopen2)(file, c"group".as_ptr(), DEFAULT);
+        let dataset = (api.H5Dopen2)(file, c"dataset".as_ptr(), DEFAULT);
+        let datatype = (api.H5Topen2)(file, c"type".as_ptr(), DEFAULT);
+        let attribute = (api.H5Aopen)(dataset, c"attribute".as_ptr(), DEFAULT);
         let pointer = |id: Hid| {
-            let pointer = (api.H5VLobject)(checked(id, "H5Gcreate2")?) as usize;
-            if pointer == 0 { Err(crate::fault::Fault::Library("H5VLobject")) } else { Ok(pointer) }
+            let pointer = (api.H5VLobject)(checked(id, "H5Gopen2")?) as usize;
+            if pointer == 0 { Err(Fault::Library("H5VLobject")) } else { Ok(pointer) }
         };
         Ok(Hidden {
             file: pointer(file)?,
@@ -187,6 +185,43 @@ fn make_hidden(api: &Api) -> Result<Hidden> {
             datatype: pointer(datatype)?,
             attribute: pointer(attribute)?,
         })
+    }
+}
+
+/// The name of the hidden file, which is in memory alone.
+const HIDDEN: &CStr = c"pumice: objects of no file";
+
+/// The bytes of a file with an object of each kind.
+///
+/// # Safety
+/// The list is for files in memory, with the native connector.
+unsafe fn hidden_image(api: &Api, fapl: Hid) -> Result<Vec<u8>> {
+    // SAFETY: plain calls with identifiers that were just made, and are closed again.
+    unsafe {
+        let file = (api.H5Fcreate)(HIDDEN.as_ptr(), file_flags::TRUNC, DEFAULT, fapl);
+        let file = checked(file, "H5Fcreate")?;
+        let group = (api.H5Gcreate2)(file, c"group".as_ptr(), DEFAULT, DEFAULT, DEFAULT);
+        let datatype = identifier(api, &Datatype::i8())?;
+        let space = (api.H5Screate)(0);
+        let name = c"dataset".as_ptr();
+        let dataset =
+            (api.H5Dcreate2)(file, name, datatype, space, DEFAULT, DEFAULT, DEFAULT);
+        let name = c"attribute".as_ptr();
+        let attribute = (api.H5Acreate2)(dataset, name, datatype, space, DEFAULT, DEFAULT);
+        let name = c"type".as_ptr();
+        let commit = (api.H5Tcommit2)(file, name, datatype, DEFAULT, DEFAULT, DEFAULT);
+        (api.H5Sclose)(space);
+        for id in [attribute, dataset, group, datatype] {
+            (api.H5Idec_ref)(id);
+        }
+        checked(commit, "H5Tcommit2")?;
+        (api.H5Fflush)(file, 0);
+        let length = (api.H5Fget_file_image)(file, std::ptr::null_mut(), 0);
+        let mut image = vec![0u8; checked(length, "H5Fget_file_image")? as usize];
+        let got = (api.H5Fget_file_image)(file, image.as_mut_ptr().cast(), image.len());
+        (api.H5Idec_ref)(file);
+        checked(got, "H5Fget_file_image")?;
+        Ok(image)
     }
 }
 

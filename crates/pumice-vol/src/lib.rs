@@ -15,7 +15,8 @@
 //! Callbacks follow one rule (`fault.rs`): errors and panics become errors on HDF5's error stack. Pointers that
 //! libhdf5 holds are to `handle::Handle`.
 
-#![allow(clippy::too_many_arguments)]
+// Functions have the arguments and the names that libhdf5 and the RFC give them.
+#![allow(clippy::too_many_arguments, non_snake_case)]
 
 mod abi;
 mod attribute;
@@ -40,8 +41,10 @@ mod native;
 mod object;
 mod old_groups;
 mod order;
+mod rfc;
 mod slots;
 mod space;
+mod struct_chunk;
 
 use std::ffi::{c_int, c_void};
 

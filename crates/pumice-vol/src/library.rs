@@ -95,6 +95,10 @@ api! {
     H5Pcreate: fn(Hid) -> Hid;
     H5Pcopy: fn(Hid) -> Hid;
     H5Pclose: fn(Hid) -> Herr;
+    H5Pexist: fn(Hid, *const c_char) -> c_int;
+    H5Pget: fn(Hid, *const c_char, *mut c_void) -> Herr;
+    H5Pset: fn(Hid, *const c_char, *const c_void) -> Herr;
+    H5Pinsert2: fn(Hid, *const c_char, usize, *mut c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void) -> Herr;
     H5Pset_vol: fn(Hid, Hid, *const c_void) -> Herr;
     H5Pget_layout: fn(Hid) -> c_int;
     H5Pset_layout: fn(Hid, c_int) -> Herr;
@@ -121,8 +125,6 @@ api! {
     H5Pget_virtual_filename: fn(Hid, usize, *mut c_char, usize) -> isize;
     H5Pget_virtual_dsetname: fn(Hid, usize, *mut c_char, usize) -> isize;
     H5Pset_virtual: fn(Hid, Hid, *const c_char, *const c_char, Hid) -> Herr;
-    H5Pget_virtual_view: fn(Hid, *mut c_int) -> Herr;
-    H5Pget_virtual_printf_gap: fn(Hid, *mut Hsize) -> Herr;
     H5Pget_obj_track_times: fn(Hid, *mut bool) -> Herr;
     H5Pset_obj_track_times: fn(Hid, bool) -> Herr;
     H5Pget_attr_creation_order: fn(Hid, *mut c_uint) -> Herr;
@@ -161,10 +163,19 @@ api! {
     H5Pget_file_image: fn(Hid, *mut *mut c_void, *mut usize) -> Herr;
     H5Pget_copy_object: fn(Hid, *mut c_uint) -> Herr;
     H5Pget_data_transform: fn(Hid, *mut c_char, usize) -> isize;
-    H5Pget_chunk_cache: fn(Hid, *mut usize, *mut usize, *mut f64) -> Herr;
     H5Pget_shared_mesg_nindexes: fn(Hid, *mut c_uint) -> Herr;
     H5Pget_shared_mesg_index: fn(Hid, c_uint, *mut c_uint, *mut c_uint) -> Herr;
     H5Fcreate: fn(*const c_char, c_uint, Hid, Hid) -> Hid;
+    H5Fopen: fn(*const c_char, c_uint, Hid) -> Hid;
+    H5Fflush: fn(Hid, c_int) -> Herr;
+    H5Fget_file_image: fn(Hid, *mut c_void, usize) -> isize;
+    H5Pset_file_image: fn(Hid, *mut c_void, usize) -> Herr;
+    H5Pget_efile_prefix: fn(Hid, *mut c_char, usize) -> isize;
+    H5Pget_virtual_prefix: fn(Hid, *mut c_char, usize) -> isize;
+    H5Gopen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Dopen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Topen2: fn(Hid, *const c_char, Hid) -> Hid;
+    H5Aopen: fn(Hid, *const c_char, Hid) -> Hid;
     H5Gcreate2: fn(Hid, *const c_char, Hid, Hid, Hid) -> Hid;
     H5Dcreate2: fn(Hid, *const c_char, Hid, Hid, Hid, Hid, Hid) -> Hid;
     H5Acreate2: fn(Hid, *const c_char, Hid, Hid, Hid, Hid) -> Hid;
@@ -245,6 +256,13 @@ impl Api {
         // SAFETY: a plain call of the library.
         unsafe { (self.H5Pcreate)(self.constant(class)) }
     }
+}
+
+/// An address in the libhdf5 that the program is linked with, if it is.
+pub(crate) fn linked() -> Option<usize> {
+    // SAFETY: the name ends with a null byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"H5open".as_ptr()) };
+    (!found.is_null()).then_some(found as usize)
 }
 
 /// Where the library begins that an address lies in: two calls are by one library if this is the same.

@@ -32,6 +32,19 @@ pub(crate) fn any() -> Option<&'static Api> {
     APIS.iter().find_map(OnceLock::get)
 }
 
+/// The library that the program is linked with.
+pub(crate) fn linked() -> Option<&'static Api> {
+    static LINKED: OnceLock<Option<usize>> = OnceLock::new();
+    let slot = LINKED.get_or_init(|| {
+        let address = crate::library::linked()?;
+        class_for(address).ok()?;
+        let base = base_of(address).ok()?;
+        let bases = BASES.lock().unwrap_or_else(PoisonError::into_inner);
+        bases.iter().position(|&known| known == base)
+    });
+    api((*slot)?)
+}
+
 /// The callbacks of a slot.
 pub(crate) fn class(slot: usize) -> Option<&'static Class> {
     CLASSES.get(slot)?.get()

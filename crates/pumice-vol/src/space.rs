@@ -169,8 +169,9 @@ pub(crate) fn select(api: &Api, space: Hid, selection: &Selection, dims: &[u64])
     // SAFETY: a plain call.
     checked(unsafe { (api.H5Sselect_none)(space) }, "H5Sselect_none")?;
     let mut failed = Ok(());
-    selection.for_each_block(dims, |start, count| {
+    selection.for_each_block(dims, |start, last| {
         let ones = vec![1u64; start.len()];
+        let block: Vec<u64> = start.iter().zip(last).map(|(from, to)| to - from + 1).collect();
         // SAFETY: the lists have as many elements as the dataspace has dimensions.
         let selected = unsafe {
             (api.H5Sselect_hyperslab)(
@@ -179,7 +180,7 @@ pub(crate) fn select(api: &Api, space: Hid, selection: &Selection, dims: &[u64])
                 start.as_ptr(),
                 std::ptr::null(),
                 ones.as_ptr(),
-                count.as_ptr(),
+                block.as_ptr(),
             )
         };
         if selected < 0 {

@@ -57,7 +57,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// All operations on one kind of dataset.
+/// Runs all operations on one kind of dataset.
 fn row(kind: &str, count: &str) {
     let path = std::env::temp_dir().join(format!("peak-memory-{}.h5", std::process::id()));
     let mut cells = Vec::new();
@@ -83,7 +83,7 @@ fn copy_of(path: &Path) -> PathBuf {
     path.with_extension("copy.h5")
 }
 
-/// One operation; prints the most memory that it took, in MiB.
+/// Runs one operation, and prints its peak memory in MiB.
 fn one(kind: &str, operation: &str, chunks: u64, path: &Path) -> Result<()> {
     let context = Context::builder().cache_bytes(CACHE).build()?;
     let options = File::options().context(&context);

@@ -57,7 +57,10 @@ impl Dataset {
             let wanted: Vec<u64> = shape.into_iter().filter(|&axis| axis != 1).collect();
             let given = array.shape().iter().map(|&axis| axis as u64);
             if !given.filter(|&axis| axis != 1).eq(wanted.iter().copied()) {
-                let what = format!("an array of shape {:?} for {wanted:?} cells", array.shape());
+                let what = format!(
+                    "an array of shape {:?} does not fit a selection of {wanted:?} cells",
+                    array.shape()
+                );
                 return Err(Error::RankMismatch(what));
             }
             self.write(&cells, values)
@@ -86,7 +89,7 @@ impl Group {
 }
 
 impl DatasetBuilder {
-    /// As [`create`](Self::create), of the shape of an array and with its values.
+    /// Creates a dataset of the shape of an array, with its values; see [`create`](Self::create).
     ///
     /// ```
     /// use ndarray::array;

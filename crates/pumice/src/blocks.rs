@@ -121,7 +121,7 @@ impl Dataset {
     pub fn write_scalar_bytes(&self, selection: impl Select, element: &[u8]) -> Result<()> {
         if element.len() != self.datatype().size() {
             let (found, own) = (element.len(), self.datatype().size());
-            let what = format!("an element of {found} byte(s), not of {own}");
+            let what = format!("an element has {own} byte(s), not {found}");
             return self.at(Err(Error::Invalid(what)));
         }
         self.repeat(selection, element, |cells, elements| self.write_bytes(cells, elements))

@@ -1,4 +1,4 @@
-//! How a new dataset is described.
+//! The description of a new dataset.
 
 mod filters;
 mod guess;
@@ -83,7 +83,7 @@ enum Fill {
     Of(Dataset),
 }
 
-/// How a dataset will mostly be read, for the default shape of its chunks.
+/// The usual way of reading a dataset, for the default shape of its chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Access {
@@ -155,7 +155,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// How far each axis can grow; `None` for without limit.
+    /// Sets the maximum of each axis; `None` for unlimited.
     pub fn max_shape(mut self, max: impl IntoIterator<Item = Option<u64>>) -> Self {
         self.max_shape = Some(max.into_iter().map(|axis| axis.unwrap_or(UNLIMITED)).collect());
         self
@@ -253,8 +253,8 @@ impl DatasetBuilder {
         self
     }
 
-    /// When space is taken: with the dataset (early), with the first write (late), or chunk by chunk
-    /// (incremental). Without it, as the layout has it.
+    /// Sets when space is allocated: with the dataset (early), with the first write (late), or
+    /// chunk by chunk (incremental). The default is that of the layout.
     ///
     /// ```
     /// use pumice::{AllocationTime, File};
@@ -346,7 +346,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Says how the dataset will mostly be read, for the default chunk shape.
+    /// Sets the usual way of reading, for the default chunk shape.
     ///
     /// ```
     /// use pumice::{Access, File};

@@ -9,15 +9,15 @@ use pumice_space::{ChunkGrid, Dims};
 /// Chunks that are looked up together.
 const TOGETHER: usize = 1 << 12;
 
-/// Where and how a chunk is stored.
+/// The record of a stored chunk.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ChunkInfo {
     /// The chunk's first cell.
     pub offset: Vec<u64>,
-    /// Where its bytes begin, counted from the start of the file.
+    /// The address of its bytes, counted from the start of the file.
     pub address: u64,
-    /// How many bytes are stored.
+    /// The number of stored bytes.
     pub size: u64,
     /// A bit for each filter that was skipped, the first filter's lowest.
     pub filter_mask: u32,
@@ -44,7 +44,7 @@ impl<'d, I> Chunks<'d, I> {
         Ok(Self { dataset, stored, info, done: false })
     }
 
-    /// All that are left, as a list: some hundred bytes each.
+    /// The remaining chunks as a list: some hundred bytes each.
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -98,7 +98,8 @@ impl Dataset {
         }
     }
 
-    /// How many of the stored chunks have cells of `selection`; see [`chunk_count`](Self::chunk_count).
+    /// The number of stored chunks with cells of `selection`; see
+    /// [`chunk_count`](Self::chunk_count).
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;

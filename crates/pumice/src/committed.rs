@@ -13,7 +13,7 @@ use pumice_types::Datatype;
 use std::sync::Arc;
 
 impl Group {
-    /// Gives a datatype a name of its own.
+    /// Commits a datatype: stores it under a name of its own.
     ///
     /// ```
     /// use pumice::{H5Type, File};
@@ -24,7 +24,7 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn commit_datatype(&self, path: &str, datatype: &Datatype) -> Result<CommittedDatatype> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let make = |file: &Engine| {
             let mut body = Vec::new();
             // Addresses may have another width where a link leads to.
@@ -144,12 +144,12 @@ impl CommittedDatatype {
         self.object.address()
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.object.link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.object.modified()
     }
@@ -187,14 +187,14 @@ impl CommittedDatatype {
         crate::dataset::creation::comment(&self.object)
     }
 
-    /// Gives the datatype a comment, or takes it away.
+    /// Sets the datatype's comment, or removes it.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
         self.changing()?;
         let set = crate::dataset::creation::set_comment(&self.object, text);
         set.map_err(|error| error.at(&self.path))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     ///
     /// ```
     /// use pumice::{H5Type, File};

@@ -55,7 +55,7 @@ impl Context {
         let context = Self::builder()
             .build()
             .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) });
-        // What was the parent's is left as it is.
+        // The parent's context is left as it is.
         std::mem::forget(global.replace((process, context.clone())));
         context
     }
@@ -165,13 +165,13 @@ impl ContextBuilder {
         self
     }
 
-    /// How many threads decode and encode; with 0 or 1 the caller does it.
+    /// Sets the number of threads that decode and encode; with 0 or 1 the caller does it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Which chunks leave the cache first.
+    /// Sets the replacement policy.
     pub fn policy(mut self, policy: PolicyKind) -> Self {
         self.settings = self.settings.policy(policy);
         self
@@ -206,8 +206,8 @@ impl ContextBuilder {
         self
     }
 
-    /// How the size of the cache is chosen: by default it moves between 32 and 512 MiB, or stays at
-    /// [`cache_bytes`](Self::cache_bytes) if they are set.
+    /// Sets how the size of the cache is chosen: by default it moves between 32 and 512 MiB, or
+    /// stays at [`cache_bytes`](Self::cache_bytes) if they are set.
     pub fn sizing(mut self, sizing: Sizing) -> Self {
         self.sizing = Some(sizing);
         self

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// About how many bytes are read and written at once where all cells are copied.
 const SLAB_BYTES: u64 = 16 << 20;
 
-/// Which cells a copy has.
+/// The cells that a copy keeps.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Keep {
@@ -90,7 +90,11 @@ impl Dataset {
 
     fn copy_to(&self, to: &Dataset, keep: &Keep) -> Result<()> {
         if to.shape() != self.shape() {
-            let what = format!("a copy of shape {:?} for {:?}", to.shape(), self.shape());
+            let what = format!(
+                "a copy of shape {:?} does not fit a dataset of shape {:?}",
+                to.shape(),
+                self.shape()
+            );
             return self.at(Err(Error::Invalid(what)));
         }
         let same_file = std::ptr::eq(self.state.medium(), to.state.medium());
@@ -138,7 +142,11 @@ impl<'a> Copying<'a> {
         if let Keep::Where(mask) = keep
             && mask.shape() != from.shape()
         {
-            let what = format!("a mask of shape {:?} for {:?}", mask.shape(), from.shape());
+            let what = format!(
+                "a mask of shape {:?} does not fit a dataset of shape {:?}",
+                mask.shape(),
+                from.shape()
+            );
             return from.at(Err(Error::Invalid(what)));
         }
         if let Keep::Where(mask) = keep
@@ -156,7 +164,7 @@ impl<'a> Copying<'a> {
         };
         let mut copying =
             Self { from, to, keep, excluded, excluded_value, stored: from.is_sparse() };
-        // Who selects cells wants these.
+        // A selection of cells is visited for its own sake.
         let chosen = matches!(keep, Keep::Selected(_) | Keep::Where(_));
         copying.stored |= !chosen && !copying.other_fill();
         Ok(copying)
@@ -314,7 +322,7 @@ impl<'a> Copying<'a> {
     /// Whether cells that are left out would read as another value in the copy. Compares values, as
     /// a zero of one datatype is a zero of another, because writing all of them takes long.
     fn other_fill(&self) -> bool {
-        // The same value lies elsewhere in the heap of another file, and of the same one.
+        // The same value has another position in the heap of another file, even of the same file.
         let fill = |dataset: &Dataset| -> Option<Heaped> {
             let element = dataset.state.layout().geometry.fill().to_vec();
             dataset.state.follow(element).ok()

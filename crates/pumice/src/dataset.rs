@@ -35,7 +35,7 @@ pub struct Dataset {
     owner: Arc<Owner>,
 }
 
-/// How a dataset is stored.
+/// The storage layout of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutKind {
@@ -60,6 +60,14 @@ pub enum LayoutKind {
 impl Dataset {
     pub(crate) fn new(owner: Arc<Owner>, state: Arc<DatasetState>, path: ObjectPath) -> Self {
         Self { owner, state: Handle::new(state), path }
+    }
+
+    /// The dataset of the engine's state of it, for the connector of libhdf5. It does not keep the file's changes: who
+    /// has opened the file commits them.
+    #[doc(hidden)]
+    pub fn of_engine(engine: Arc<pumice_engine::file::File>, state: Arc<DatasetState>) -> Self {
+        let path = ObjectPath::root();
+        Self::new(Arc::new(Owner::quiet(engine)), state, path)
     }
 
     pub(crate) fn owner(&self) -> &Arc<Owner> {
@@ -94,7 +102,7 @@ impl Dataset {
         self.state.dims().to_vec()
     }
 
-    /// How far each axis can grow; `None` for without limit.
+    /// The maximum of each axis; `None` for unlimited.
     pub fn max_shape(&self) -> Vec<Option<u64>> {
         let max = self.state.layout().geometry.max_dims();
         max.iter().map(|&axis| (axis != crate::UNLIMITED).then_some(axis)).collect()
@@ -110,7 +118,7 @@ impl Dataset {
         self.state.datatype()
     }
 
-    /// How it is stored.
+    /// The storage layout.
     pub fn layout(&self) -> LayoutKind {
         match &self.state.layout().storage {
             Storage::Contiguous(contiguous) => match contiguous.place() {
@@ -360,13 +368,13 @@ impl Dataset {
         self.at(crate::attribute::set(&self.owner.0, self.state.object(), name, &value))
     }
 
-    /// Gives the dataset a comment, or takes it away.
+    /// Sets the dataset's comment, or removes it.
     pub fn set_comment(&self, text: Option<&str>) -> Result<()> {
         self.changing_object()?;
         self.at(creation::set_comment(self.state.object(), text))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
         self.changing_object()?;
         self.at(attribute::rename(&self.owner.0, self.state.object(), name, new_name))

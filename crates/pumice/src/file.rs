@@ -87,7 +87,7 @@ impl File {
         Self::options().create_in(Arc::new(MemoryStore::default()))
     }
 
-    /// How many revisions an onion file has beside the original.
+    /// The number of revisions of an onion file, without the original.
     pub fn revisions(path: impl AsRef<Path>) -> Result<u64> {
         OnionStore::revisions(path.as_ref())
     }
@@ -230,6 +230,11 @@ enum Goes {
 impl Owner {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         Self::with(engine, Access::Whatever)
+    }
+
+    /// An owner that commits nothing when it goes.
+    pub(crate) fn quiet(engine: Arc<Engine>) -> Self {
+        Self(engine, Goes::Quietly, Access::Whatever)
     }
 
     fn with(engine: Arc<Engine>, access: Access) -> Self {

@@ -11,12 +11,12 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How a dataset is stored in the copy of a file.
+/// The storage of a dataset in the copy of a file.
 #[derive(Clone, Debug)]
 pub struct Remade {
     /// Its new description, which must have its shape.
     pub builder: DatasetBuilder,
-    /// Which cells the copy has.
+    /// The cells that the copy keeps.
     pub keep: Keep,
 }
 
@@ -133,7 +133,7 @@ where
     }
 
     fn failed(&mut self, address: u64, error: Error) -> Result<()> {
-        // What goes wrong in the new file would go wrong again.
+        // A failure of the new file would happen again.
         let lost = [ErrorKind::UnexpectedEof, ErrorKind::NotFound];
         if matches!(error.cause(), Error::Io { source, .. } if !lost.contains(&source.kind())) {
             return Err(error);
@@ -149,7 +149,7 @@ struct Remaker<C, P> {
     paths: HashMap<u64, ObjectPath>,
     choose: C,
     progress: P,
-    /// Which cells copies have, by the address of the original.
+    /// The cells that copies keep, by the address of the original.
     keep: HashMap<u64, Keep>,
     /// Bytes of the present dataset that were told.
     told: u64,
@@ -179,7 +179,10 @@ where
         let spec = builder.spec().map_err(|error| error.at(original.path()))?;
         if spec.extent.dims() != original.shape() {
             let shape = spec.extent.dims();
-            let what = format!("a copy of shape {shape:?} for {:?}", original.shape());
+            let what = format!(
+                "a copy of shape {shape:?} does not fit a dataset of shape {:?}",
+                original.shape()
+            );
             return Err(Error::Invalid(what).at(original.path()));
         }
         self.keep.insert(from.object().address(), keep);

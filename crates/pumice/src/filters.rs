@@ -38,7 +38,7 @@ const SELECTION_WORD: u32 = 4;
 pub enum Section {
     /// A dense chunk, which is one section.
     Chunk,
-    /// Which cells of a sparse chunk are defined.
+    /// The selection of defined cells in a sparse chunk.
     Selection,
     /// The defined cells' values, of a fixed size.
     Values,
@@ -200,13 +200,13 @@ impl SectionFilters {
         self.entries.iter().map(|entry| entry.section)
     }
 
-    /// All filters of a section, first to run on writing first.
+    /// All filters of a section, in the order of writing.
     pub fn of(&self, section: Section) -> &[FilterSpec] {
         let entry = self.entries.iter().find(|entry| entry.section == section);
         entry.map_or(&[], |entry| &entry.filters)
     }
 
-    /// How many filters a section has.
+    /// The number of a section's filters.
     pub fn count(&self, section: Section) -> usize {
         self.of(section).len()
     }

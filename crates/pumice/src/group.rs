@@ -1,7 +1,7 @@
 //! Groups: names and the objects that they lead to.
 
+use crate::destination::Destination;
 use crate::file::Owner;
-use crate::place::Place;
 use crate::{
     Attribute, AttributeValue, CommittedDatatype, Dataset, DatasetBuilder, File, GroupOptions,
     ObjectPath,
@@ -170,12 +170,12 @@ impl Group {
         &self.path
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.object.link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.object.modified()
     }
@@ -185,7 +185,7 @@ impl Group {
         crate::dataset::creation::comment(&self.object)
     }
 
-    /// Gives the group a comment, or takes it away.
+    /// Sets the group's comment, or removes it.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;
@@ -269,7 +269,7 @@ impl Group {
 
     /// Creates a group with unusual properties, and the groups on the way to it.
     pub fn create_group_with(&self, path: &str, options: &GroupOptions) -> Result<Group> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         let owner = place.owner().clone();
         let object = place.fill(|file| group::create(file, &options.spec), |object| object)?;
         Ok(Group { owner, object, path: place.path })
@@ -293,7 +293,7 @@ impl Group {
     /// A datatype with references as wide as this file has them.
     pub(crate) fn fitted(&self, datatype: pumice_types::Datatype) -> pumice_types::Datatype {
         match datatype.has_references() {
-            // What does not fit is refused when the dataset is made.
+            // Filters that do not fit are refused when the dataset is created.
             true => copy::sized(&datatype, self.engine()).unwrap_or(datatype),
             false => datatype,
         }
@@ -330,7 +330,7 @@ impl Group {
         path: &str,
         mut spec: pumice_engine::dataset::DatasetSpec,
     ) -> Result<Dataset> {
-        let place = self.place_for(path)?;
+        let place = self.destination(path)?;
         if !place.is_in(&self.owner) {
             // It was described for this file; addresses may have another width there.
             copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
@@ -378,7 +378,7 @@ impl Group {
         set.map_err(|error| error.at(&self.path))
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     pub fn rename_attribute(&self, name: &str, new_name: &str) -> Result<()> {
         let renamed = attribute::rename(self.changing()?, &self.object, name, new_name);
         renamed.map_err(|error| error.at(&self.path))
@@ -412,7 +412,7 @@ impl Group {
     }
 
     /// The place for a new link at `path`; groups on the way are created.
-    pub(crate) fn place_for<'a>(&self, path: &'a str) -> Result<Place<'a>> {
+    pub(crate) fn destination<'a>(&self, path: &'a str) -> Result<Destination<'a>> {
         let (folders, name) = split(path);
         let mut parent = match path.starts_with('/') {
             true => Self::root(self.owner.clone())?,
@@ -421,7 +421,7 @@ impl Group {
         for folder in folders.split('/').filter(|folder| !folder.is_empty() && *folder != ".") {
             parent = parent.group_or_new(folder)?;
         }
-        Place::new(parent, name)
+        Destination::new(parent, name)
     }
 
     /// The missing groups on the way to a new object at `path`, innermost first.

@@ -26,7 +26,7 @@ impl Dataset {
         self.grown(axis, frames, |part, _| self.write(part, values))
     }
 
-    /// As [`append`](Self::append), without the cells that have the value `except`: see
+    /// [`append`](Self::append) without the cells that have the value `except`: see
     /// [`write_except`](Self::write_except).
     ///
     /// ```
@@ -84,7 +84,7 @@ impl Dataset {
         })
     }
 
-    /// How many indices of an axis this many values fill.
+    /// The number of indices of an axis that this many values fill.
     fn frames(&self, axis: usize, values: u64) -> Result<u64> {
         let shape = self.shape();
         if axis >= shape.len() {

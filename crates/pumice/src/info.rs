@@ -22,7 +22,7 @@ pub struct FileInfo {
     pub chunk_internal_k: u16,
     /// Bytes before the superblock that are the user's.
     pub user_block_size: u64,
-    /// How room is found in the file.
+    /// The file-space settings.
     pub file_space: FileSpaceInfo,
 }
 

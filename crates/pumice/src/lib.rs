@@ -92,7 +92,10 @@
 //!
 //! # When not to use it
 //!
-//! User-defined links are not followed; the error says so.
+//! - For sparse datasets that other programs must read: structured chunks are in HDF5's RFCs, not in its
+//!   releases, so libhdf5 and h5py cannot open them. [`Dataset::copy_as`] makes a dense copy.
+//! - On systems other than Unix, over MPI or on object stores.
+//! - For user-defined links, which are not followed; the error names them.
 
 #![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
@@ -110,6 +113,7 @@ mod copy;
 mod dataset;
 #[cfg(feature = "derive")]
 mod derived;
+mod destination;
 mod file;
 mod file_copy;
 mod filters;
@@ -124,7 +128,6 @@ mod misuse;
 mod named;
 mod object_copy;
 mod path;
-mod place;
 mod points;
 mod reference;
 mod scales;

@@ -83,7 +83,7 @@ impl Group {
     /// ```
     pub fn create_hard_link(&self, path: &str, target: &str) -> Result<()> {
         let (owner, object) = self.resolve(target)?;
-        self.place_for(path)?.link(&owner, &object)
+        self.destination(path)?.link(&owner, &object)
     }
 
     /// Creates a soft link at `path`: a path that need not lead anywhere. A relative target is
@@ -98,12 +98,12 @@ impl Group {
     /// # Ok::<(), pumice::Error>(())
     /// ```
     pub fn create_soft_link(&self, path: &str, target: &str) -> Result<()> {
-        self.place_for(path)?.link_to(LinkTarget::Soft { path: target.into() })
+        self.destination(path)?.link_to(LinkTarget::Soft { path: target.into() })
     }
 
     /// Makes an external link at `path`: a path in another file, which need not exist.
     pub fn create_external_link(&self, path: &str, file: &str, target: &str) -> Result<()> {
-        self.place_for(path)?
+        self.destination(path)?
             .link_to(LinkTarget::External { file: file.into(), path: target.into() })
     }
 
@@ -125,7 +125,7 @@ impl Group {
         if group::link(from.engine(), from.object(), name).map_err(at)?.is_none() {
             return Err(Error::NotFound(format!("no link \"{name}\"")).at(&full));
         }
-        self.place_for(new_path)?.take(&from, name).map_err(at)
+        self.destination(new_path)?.take(&from, name).map_err(at)
     }
 
     /// Removes a name. An object that had only this name is deleted, with everything that only it
@@ -150,7 +150,7 @@ impl Group {
         delete::unlink(parent.engine(), parent.object(), name).map_err(at)
     }
 
-    /// How many members it has.
+    /// The number of members.
     ///
     /// ```
     /// let file = pumice::File::in_memory()?;

@@ -58,7 +58,7 @@ struct Part<'a, B> {
     buffer: B,
 }
 
-/// Where a read goes.
+/// The target of a read.
 enum Into<'a> {
     Elements { datatype: Datatype, buffer: &'a mut [u8], options: Box<TransferOptions> },
     Heaped { found: Heaped, deliver: Deliver<'a> },
@@ -70,7 +70,7 @@ trait Batch: Send {
     /// The rows, if they are named one by one; else the selection counts.
     fn rows(&self) -> Option<&[u64]>;
 
-    /// Where the lines go.
+    /// The sink for the lines.
     fn sink(&mut self) -> Box<dyn LineSink + '_>;
 
     /// Reads the window alone.
@@ -109,7 +109,7 @@ impl<B> Debug for Part<'_, B> {
 
 impl<'a, B> Part<'a, B> {
     fn new(dataset: &'a Dataset, selection: impl Select + Send + 'a, buffer: B) -> Result<Self> {
-        // What cannot be selected is told now.
+        // A wrong selection is reported now.
         dataset.selection(&selection)?;
         Ok(Self { dataset, selection: Box::new(selection), buffer })
     }
@@ -121,7 +121,7 @@ fn datasets<'a, B>(parts: &[Part<'a, B>]) -> Vec<&'a Dataset> {
 }
 
 impl<'a> ReadMany<'a> {
-    /// None yet.
+    /// An empty list of reads.
     pub fn new() -> Self {
         Self::default()
     }
@@ -137,7 +137,7 @@ impl<'a> ReadMany<'a> {
         self.add_with(dataset, selection, buffer, &Transfer::default())
     }
 
-    /// As [`add`](Self::add), in the way that `transfer` says.
+    /// Adds a read with the options of `transfer`; see [`add`](Self::add).
     ///
     /// ```
     /// use pumice::{File, ReadMany, Selection, Transfer};
@@ -338,7 +338,7 @@ pub struct WriteMany<'a> {
     writes: Vec<Part<'a, From<'a>>>,
 }
 
-/// Where a write comes from.
+/// The source of a write.
 enum From<'a> {
     Elements { datatype: Datatype, bytes: Cow<'a, [u8]>, options: Box<TransferOptions> },
     Heaped(Cow<'a, Heaped>),
@@ -364,7 +364,7 @@ impl From<'_> {
 }
 
 impl<'a> WriteMany<'a> {
-    /// None yet.
+    /// An empty list of writes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -380,7 +380,7 @@ impl<'a> WriteMany<'a> {
         self.add_with(dataset, selection, values, &Transfer::default())
     }
 
-    /// As [`add`](Self::add), in the way that `transfer` says.
+    /// Adds a write with the options of `transfer`; see [`add`](Self::add).
     pub fn add_with<T: Element>(
         &mut self,
         dataset: &'a Dataset,

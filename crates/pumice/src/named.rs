@@ -55,6 +55,6 @@ impl Group {
             Node::Dataset(dataset) => (dataset.owner(), dataset.state().object().clone()),
             Node::Datatype(datatype) => (datatype.owner(), datatype.object().clone()),
         };
-        self.place_for(path)?.link(owner, &object)
+        self.destination(path)?.link(owner, &object)
     }
 }

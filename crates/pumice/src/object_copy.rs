@@ -106,7 +106,7 @@ impl Group {
         options: &CopyOptions,
     ) -> Result<()> {
         let (owner, object) = self.resolve(path)?;
-        let place = to.place_for(new_path)?;
+        let place = to.destination(new_path)?;
         let copied = |file: &Engine| {
             let copy = copy::copy(&owner.0, &object, file, &options.inner)?;
             file.object(copy)

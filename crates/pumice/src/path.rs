@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 pub struct ObjectPath(Arc<Step>);
 
 struct Step {
-    /// Where it begins; a path that begins nowhere is absolute.
+    /// The path that it continues; `None` for an absolute one.
     from: Option<ObjectPath>,
     /// The name below that object.
     names: Box<str>,
@@ -35,7 +35,7 @@ impl ObjectPath {
         Self::from("/".to_owned())
     }
 
-    /// Where a path leads to from here: if it is absolute, from the root.
+    /// The path of `path` from here; an absolute one begins at the root.
     pub fn child(&self, path: &str) -> Self {
         let names = path.trim_matches('/');
         if path.starts_with('/') {

@@ -44,7 +44,7 @@ impl Dataset {
         self.write(self.cells_of(points)?, values)
     }
 
-    /// As [`write_at`](Self::write_at), with elements of the dataset's own type.
+    /// Writes elements of the dataset's own type to points; see [`write_at`](Self::write_at).
     pub fn write_bytes_at(&self, points: &Points<'_>, bytes: &[u8]) -> Result<()> {
         self.make_room()?;
         self.at(self.state().write_points(points, self.datatype(), bytes))
@@ -89,7 +89,7 @@ impl Dataset {
         }
     }
 
-    /// As [`write_points`](Self::write_points), with each value beside its coordinates.
+    /// Writes pairs of coordinates and value; see [`write_points`](Self::write_points).
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -106,7 +106,8 @@ impl Dataset {
         self.write_points(&points, &values)
     }
 
-    /// As [`write_points`](Self::write_points), with the coordinates one after another.
+    /// Writes values to points whose coordinates are one after another; see
+    /// [`write_points`](Self::write_points).
     pub fn write_coordinates<T: H5Type>(&self, coordinates: &[u64], values: &[T]) -> Result<()> {
         self.write_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }

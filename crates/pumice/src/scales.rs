@@ -22,7 +22,7 @@ const LABELS: &str = "DIMENSION_LABELS";
 const LIST: &str = "DIMENSION_LIST";
 const ATTACHED: &str = "REFERENCE_LIST";
 
-/// Where a scale is attached: the dataset's address, and the axis.
+/// The use of a scale: the dataset's address, and the axis.
 type Place = (u64, i128);
 
 impl Dataset {
@@ -138,7 +138,7 @@ impl Dataset {
         Ok(labels.into_iter().nth(axis).filter(|label| !label.is_empty()))
     }
 
-    /// Gives an axis a name, or takes it away if that is empty: `H5DSset_label`.
+    /// Sets the label of an axis, or removes it if `label` is empty: `H5DSset_label`.
     pub fn set_label(&self, axis: usize, label: &str) -> Result<()> {
         self.check_axis(axis)?;
         let mut labels = match self.attribute_if_any(LABELS)? {
@@ -211,7 +211,7 @@ impl Dataset {
         self.set_attribute(LIST, self.at(made)?)
     }
 
-    /// Where it is attached as a scale.
+    /// The uses of this scale.
     fn attached_to(&self) -> Result<Vec<Place>> {
         let Some(list) = self.attribute_if_any(ATTACHED)? else { return Ok(Vec::new()) };
         let group = Group::root(self.owner().clone())?;

@@ -1,4 +1,4 @@
-//! From ranges, steps, lists and masks to selections.
+//! Selections from ranges, steps, lists and masks.
 
 use pumice_engine::{Error, Result};
 use pumice_space::{Dims, Selection};
@@ -15,9 +15,9 @@ pub enum AxisCells {
     Steps {
         /// The first index.
         start: u64,
-        /// From each to the next; at least 1.
+        /// The distance from one to the next; at least 1.
         step: u64,
-        /// How many there are.
+        /// The number of indices.
         count: u64,
     },
     /// Stretches, by their first and last index; they ascend and do not overlap.
@@ -25,7 +25,7 @@ pub enum AxisCells {
 }
 
 impl AxisCells {
-    /// How many there are.
+    /// The number of indices.
     fn count(&self) -> u64 {
         match self {
             Self::Index(_) => 1,

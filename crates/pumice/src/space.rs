@@ -72,7 +72,7 @@ impl File {
         }
     }
 
-    /// Takes note of every collection of the global heap that is read from now on.
+    /// Watches which collections of the global heap are read from now on.
     pub fn watch_global_heap(&self) {
         self.engine().global_heap().watch();
     }
@@ -205,8 +205,8 @@ impl CommittedDatatype {
         measure::object(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }
 
-    /// Which bytes belong to it: its header and its attributes, at addresses from the beginning of the
-    /// file.
+    /// The ranges of the datatype: its header and its attributes, with addresses from the beginning
+    /// of the file.
     pub fn places(&self) -> Result<Vec<Place>> {
         places(self.engine(), self.object()).map_err(|error| error.at(self.path()))
     }

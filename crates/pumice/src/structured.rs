@@ -10,15 +10,15 @@ use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_space::{CellSet, Selection};
 use std::ops::ControlFlow;
 
-/// Where a structured chunk is stored, and its sections.
+/// The record of a structured chunk, with its sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StructuredChunkInfo {
     /// The chunk's first cell.
     pub offset: Vec<u64>,
-    /// Where its bytes begin, counted from the start of the file.
+    /// The address of its bytes, counted from the start of the file.
     pub address: u64,
-    /// How many bytes are stored.
+    /// The number of stored bytes.
     pub size: u64,
     /// Its sections, in the order in which they are stored.
     pub sections: Vec<SectionInfo>,

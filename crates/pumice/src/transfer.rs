@@ -1,4 +1,4 @@
-//! How elements get between file and memory, besides which ones.
+//! Options for moving elements between file and memory.
 
 use pumice_engine::Result;
 use pumice_engine::dataset::TransferOptions;
@@ -107,9 +107,9 @@ impl Transfer {
         self
     }
 
-    /// How many bytes of elements are converted at a time where that takes a buffer: HDF5's `H5Pset_buffer`. 1 MiB
-    /// unless set; one element at least. Elements of chunks need no buffer: they are converted on their way between
-    /// chunk and memory.
+    /// Sets how many bytes of elements are converted at a time through a buffer: HDF5's
+    /// `H5Pset_buffer`. 1 MiB unless set; one element at least. Elements of chunks need no buffer:
+    /// they are converted on their way between chunk and memory.
     ///
     /// ```
     /// use pumice::{File, Transfer};

@@ -5,7 +5,7 @@ use pumice_engine::Result;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// In which order the members of a group are visited.
+/// The order in which the members of a group are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WalkOrder {
     /// By name.

@@ -101,8 +101,8 @@ impl Hyperslab {
         self.start[axis].checked_add(last)?.checked_add(block)
     }
 
-    /// The part of this slab that has up to `length` selected indices from `first` on an axis, as
-    /// many as make up a regular selection, and how many these are.
+    /// The part of this slab with up to `length` selected indices from `first` on an axis, as many
+    /// as make up a regular selection, and their number.
     pub(crate) fn narrowed(&self, axis: usize, first: u64, length: u64) -> (Self, u64) {
         let (stride, block) = (self.stride[axis], self.block[axis]);
         let gapless = self.count[axis] == 1 || stride == block;
@@ -119,7 +119,7 @@ impl Hyperslab {
         (part, count)
     }
 
-    /// The part of this slab, which has no blocks, that is in a box; `None` if nothing is.
+    /// The part of this slab, which has no blocks, in a box; `None` if it is empty.
     pub(crate) fn within(&self, first: &[u64], lengths: &[u64]) -> Option<Self> {
         let mut part = self.clone();
         for (axis, (&first, &length)) in first.iter().zip(lengths).enumerate() {

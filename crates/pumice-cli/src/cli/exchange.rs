@@ -26,12 +26,13 @@ Examples:
   pumice import matrix.mtx matrix.h5
   pumice import matrix.mtx.gz matrix.h5 --dataset runs/first --chunk 4096,4096
   pumice import cells.h5ad cells.h5 --object X --object layers/spliced
+  pumice import cells.h5ad/layers cells.h5
   pumice import weights.npz weights.h5
   pumice import edges.csv edges.h5 --shape 1000,1000 --duplicates last
   pumice import triplets.tsv triplets.h5 --one-based
   xzcat matrix.mtx.xz | pumice import - matrix.h5 --duplicates error")]
 pub(crate) struct Import {
-    /// File to read; `-` for a Matrix Market file on standard input
+    /// File to read, or FILE/PATH for --object PATH; `-` for a Matrix Market file on standard input
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
     #[command(flatten)]
@@ -115,7 +116,7 @@ Examples:
   pumice convert filtered_feature_bc_matrix.h5 counts.h5
   pumice convert cells.loom cells.h5 --dense matrix --dense layers/spliced")]
 pub(crate) struct Convert {
-    /// HDF5 file of another program; also packed by gzip
+    /// HDF5 file of another program, also packed by gzip; or FILE/PATH for --object PATH
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
     #[command(flatten)]
@@ -129,6 +130,34 @@ pub(crate) struct Convert {
     /// A dense dataset to make sparse, without its zeros; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) dense: Vec<String>,
+}
+
+impl Import {
+    /// The command for an object behind the file, as `--object` names it.
+    pub(crate) fn located(mut self) -> Self {
+        locate_objects(&mut self.input, &mut self.object);
+        self
+    }
+}
+
+impl Convert {
+    /// The command for an object behind the file, as `--object` names it.
+    pub(crate) fn located(mut self) -> Self {
+        locate_objects(&mut self.input, &mut self.object);
+        self
+    }
+}
+
+/// Brings what stands behind a file's name before the objects that are named, or in their place if there are none.
+fn locate_objects(input: &mut PathBuf, objects: &mut Vec<String>) {
+    let spot = Spot::from(std::mem::take(input).into_os_string());
+    for object in objects.iter_mut() {
+        *object = spot.object(Some(object)).unwrap_or_default();
+    }
+    if objects.is_empty() {
+        objects.extend(spot.object(None));
+    }
+    *input = spot.file;
 }
 
 // Where datasets go, and how they are stored. A doc comment here would become the help of the commands.

@@ -64,7 +64,7 @@ fn head(out: &mut impl Write, dataset: &Dataset) -> Result<()> {
     Ok(())
 }
 
-/// What is read at once.
+/// The unit of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Row,

@@ -1,4 +1,4 @@
-//! `pumice cache replay`: what a recorded trace would have given with other policies and sizes.
+//! `pumice cache replay`: a recorded trace under other policies and sizes.
 
 mod chart;
 

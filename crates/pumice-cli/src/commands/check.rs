@@ -1,10 +1,9 @@
-//! `pumice check`: reads everything that a file has, and tells what is wrong.
+//! `pumice check`: reads all of a file, and reports faults.
 //!
-//! Every object header, link, attribute, index and heap is decoded with its checksum, every chunk is
-//! read through its filters, and every byte of the file is accounted for (`check/layout.rs`): no two
-//! structures may overlap, none may be in free space or beyond the end of the file. Bytes that nothing
-//! refers to are listed, not held against the file: HDF5 leaves them wherever something was deleted or
-//! has grown.
+//! Every object header, link, attribute, index and heap is decoded with its checksum, every chunk
+//! is read through its filters, and every byte of the file is accounted for (`check/layout.rs`): no
+//! two structures may overlap, none may be in free space or beyond the end of the file. Unused
+//! bytes are listed but are no fault: HDF5 leaves them wherever something was deleted or has grown.
 
 mod layout;
 mod repair;
@@ -30,7 +29,7 @@ use std::io::Write;
 
 /// Problems that are told one by one.
 const SHOWN: usize = 100;
-/// From how many bytes that nothing refers to on, and a tenth of the file, it is told what to do about them.
+/// The unused bytes from which on, if they are a tenth of the file, advice is given.
 const WORTH: u64 = 4096;
 /// Unreachable pieces that are listed unless all are asked for.
 const LISTED: usize = 5;
@@ -100,7 +99,7 @@ fn examine(file: &File, length: u64) -> Result<Report> {
     Ok(report)
 }
 
-/// Reads an object and everything below it. What takes which bytes is a matter of the whole file.
+/// Reads an object and everything below it. Bytes are accounted for only in whole files.
 fn examine_object(node: &Node) -> Result<Report> {
     let progress = Progress::hidden();
     let mut checker = Checker { report: Report::default(), progress };
@@ -108,7 +107,7 @@ fn examine_object(node: &Node) -> Result<Report> {
     Ok(checker.report)
 }
 
-/// What was found.
+/// The findings.
 #[derive(Default)]
 struct Report {
     length: u64,
@@ -119,9 +118,9 @@ struct Report {
     links: u64,
     layout: Layout,
     problems: Vec<String>,
-    /// What only a newer program can know.
+    /// Objects that only a newer program knows.
     newer: Vec<String>,
-    /// Datasets whose elements cannot all be read, by address, and their paths.
+    /// Datasets with unreadable elements, by address, and their paths.
     damaged: BTreeMap<u64, String>,
 }
 
@@ -133,7 +132,7 @@ impl Report {
         }
     }
 
-    /// Takes note of an error: a problem, unless what it is about is newer than this program.
+    /// Records an error: a problem, unless its object is newer than this program.
     fn error(&mut self, path: &str, error: &Error) {
         if !error.is_newer() {
             return self.problem(path, &error.to_string());
@@ -144,7 +143,7 @@ impl Report {
         }
     }
 
-    /// Takes note of what belongs to an object.
+    /// Records the ranges of an object.
     fn places(&mut self, path: &ObjectPath, places: pumice::Result<Vec<Place>>) {
         match places {
             Ok(places) => self.layout.add(path.clone(), &places),
@@ -181,7 +180,7 @@ impl Report {
         Ok(())
     }
 
-    /// Tells what every byte of the file is for.
+    /// Prints the use of every byte of the file.
     fn print_bytes(&self, out: &mut impl Write, name: &str, verbose: bool) -> Result<()> {
         let sum = |wanted: fn(PlaceKind) -> bool| {
             let kinds = self.layout.bytes_by_kind();
@@ -218,7 +217,7 @@ impl Report {
             let more = unreachable.len() - shown;
             writeln!(out, "{name}: and to {more} more pieces; --verbose lists them all")?;
         }
-        // What is newer may refer to them.
+        // Newer objects may refer to them.
         if self.newer.is_empty() && lost >= WORTH && lost >= self.length / 10 {
             writeln!(
                 out,
@@ -230,7 +229,7 @@ impl Report {
     }
 }
 
-/// What is told of an object, on one line, with its path once: errors begin with it.
+/// The line about an object, with its path once: errors begin with it.
 fn placed(path: &str, what: &str) -> String {
     let what = failure::one_line(what);
     if what.starts_with(path) { what } else { format!("{path}: {what}") }
@@ -325,7 +324,7 @@ impl Checker {
                 (false, true) => dataset.read_heaped(&block).map(|_| ()),
                 (false, false) => dataset.read_bytes(&block).map(|_| ()),
             };
-            // What cannot be decoded here may be sound; chunks are copied as they are.
+            // Values that cannot be decoded here may be sound; chunks are copied as stored.
             if read.as_ref().is_err_and(|error| !error.is_missing_filter()) {
                 self.report.damaged.insert(dataset.address(), path.to_owned());
             }
@@ -360,7 +359,7 @@ impl Checker {
 impl Visitor for Checker {
     fn enter_group(&mut self, path: &str, group: &Group) -> Result<bool> {
         self.report.groups += 1;
-        // What cannot be read is told when they are visited.
+        // Unreadable objects are reported when they are visited.
         if group.members().is_ok_and(|all| all.iter().any(|member| member.name.is_empty())) {
             self.report.problem(path, "a link without a name");
         }

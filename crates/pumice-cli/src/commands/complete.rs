@@ -1,5 +1,5 @@
-//! Completion in the shell: `pumice completions SHELL` prints a script that asks `pumice __complete`
-//! for what may come next: commands, options, values, and paths of objects inside files.
+//! Completion in the shell: `pumice completions SHELL` prints a script that asks `pumice
+//! __complete` for the next word: commands, options, values, and paths of objects inside files.
 
 use super::{Outcome, output, tool_flags};
 use crate::cli::{Arguments, Complete, Completions, Shell};
@@ -58,7 +58,7 @@ pub(super) fn completions(arguments: &Completions) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Prints what may come next, one a line, with a word of help behind a tab.
+/// Prints the possible next words, one a line, with a short description behind a tab.
 pub(super) fn run(arguments: &Complete) -> Result<Outcome> {
     let mut out = output();
     for (word, help) in candidates(&arguments.words) {
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Complete) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// What the last word may become.
+/// The possible completions of the last word.
 fn candidates(words: &[String]) -> Vec<(String, String)> {
     let mut command = Arguments::command();
     command.build();
@@ -107,7 +107,7 @@ fn subcommands(command: &Command, current: &str) -> Vec<(String, String)> {
     fits.map(|below| (below.get_name().to_owned(), about(below))).collect()
 }
 
-/// Options, of the command line's own commands and of those with a table of flags.
+/// Options of the command line's own commands, and of those with a table of flags.
 fn options(command: &Command, current: &str) -> Vec<(String, String)> {
     let own = command.get_arguments().filter_map(|argument| {
         let help = argument.get_help().map_or(String::new(), ToString::to_string);

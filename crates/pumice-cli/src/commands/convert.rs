@@ -1,8 +1,9 @@
 //! `pumice convert`: a file of another program anew, its sparse matrices as sparse datasets, all else as it was.
 //!
-//! A sparse matrix is a group with arrays in such files. Where the group has nothing else, the dataset takes its
-//! place and its attributes; otherwise it takes the place of the array of values. Everything that is no part of a
-//! matrix is copied as it is stored. Found by the formats of `formats/` that are HDF5.
+//! In such files a sparse matrix is a group of arrays. If the group has nothing else, the dataset
+//! takes its place and its attributes; otherwise it takes the place of the array of values.
+//! Everything that is no part of a matrix is copied as it is stored. The formats of `formats/` that
+//! are HDF5 find the matrices.
 
 mod links;
 
@@ -19,16 +20,16 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 
-/// A matrix and what it is made of.
+/// A matrix and its parts.
 struct Matrix {
     /// Where the dataset will be.
     path: String,
     source: Box<dyn Source>,
-    /// Whose attributes the dataset gets.
+    /// The object whose attributes the dataset gets.
     attributes: Vec<Attribute>,
     /// The addresses of its arrays, each with that of their group.
     parts: Vec<(u64, u64)>,
-    /// The address of the group whose place it takes.
+    /// The address of the group that the dataset replaces.
     taken: Option<u64>,
     /// Names of its lines, by axis and field.
     names: Vec<(usize, &'static str, String)>,
@@ -94,7 +95,7 @@ pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
     tell(&summaries, bytes, &left)
 }
 
-/// The sparse matrices that were asked for. What their parts are is not copied.
+/// The requested sparse matrices. Their parts are not copied.
 fn matrices(
     arguments: &Convert,
     format: &dyn Format,
@@ -107,14 +108,15 @@ fn matrices(
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
     for name in &wanted {
         ensure!(
-            found.iter().any(|found| found.name == *name && found.group.is_some()),
+            found.iter().any(|found| import::is_at(&found.name, name) && found.group.is_some()),
             "{}: it has no sparse matrix {name}",
             arguments.input.display()
         );
     }
     let mut matrices = Vec::new();
     for found in found {
-        let chosen = wanted.is_empty() || wanted.contains(&found.name.as_str());
+        let chosen =
+            wanted.is_empty() || wanted.iter().any(|name| import::is_at(&found.name, name));
         if let Some(group) = found.group.clone().filter(|_| chosen) {
             matrices.push(matrix(found, format, &file.group(&group)?, omitted)?);
         }

@@ -89,7 +89,8 @@ impl Options {
 }
 
 impl Options {
-    /// `FROM/PATH TO[/PATH]` in the place of four options; the second path is the first one's unless it is given.
+    /// Takes `FROM/PATH TO[/PATH]` instead of four options; without a second path, it is the first
+    /// one.
     fn take_words(&mut self, words: &[String]) -> Result<()> {
         let [from, to] = words else {
             ensure!(
@@ -143,7 +144,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         driver::open(&input).with_context(|| format!("Could not open input file <{input}>"))?;
     let to = match to {
         Ok(to) => to,
-        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        // An existing file that is no HDF5 file, or is in use, is not destroyed.
         Err(error) if Path::new(&output).exists() => {
             return Err(error).with_context(|| format!("Could not open output file <{output}>"));
         }
@@ -177,7 +178,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     left_behind(&from, &source)
 }
 
-/// Names what is newer than this program, and was not copied.
+/// Names the objects that were not copied because they are newer than this program.
 fn left_behind(from: &File, source: &str) -> Result<Outcome> {
     struct Newer(Outcome);
 

@@ -1,4 +1,4 @@
-//! `pumice diff`, and h5diff: what differs between two files, or between two objects.
+//! `pumice diff`, and h5diff: the differences between two files, or two objects.
 //!
 //! Takes h5diff's flags, prints what it prints and ends with its exit codes: 0 for no difference, 1
 //! for differences, 2 for errors. Values are compared block by block, so that memory stays bounded.
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     }
 }
 
-/// What h5diff prints behind a wrong option, and without files.
+/// h5diff's text behind a wrong option, and without files.
 fn usage(error: &str) {
     if error.starts_with("h5diff error") {
         println!("{error}");

@@ -1,9 +1,9 @@
 //! `pumice dump`, and h5dump: a file in the HDF5 data description language.
 //!
-//! Takes h5dump's flags and prints what it prints, its habits included: in a subset, coordinates of
-//! continued lines count cells without regard to the stride, and no comma stands between planes.
-//! Of sparse datasets, defined cells are printed with their own coordinates; a subset of one is printed
-//! with fill values, as that of a dense dataset.
+//! Takes h5dump's flags and prints its output, peculiarities included: in a subset, coordinates of
+//! continued lines count cells without regard to the stride, and no comma stands between planes. Of
+//! sparse datasets, defined cells are printed with their own coordinates; a subset of one is
+//! printed with fill values, as that of a dense dataset.
 
 mod contents;
 mod csv;

@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Erase) -> Result<Outcome> {
     }
     match stored_before.checked_sub(stored_after) {
         Some(freed) => write!(out, "{} bytes given back", numbers::grouped(freed))?,
-        // What is left of a chunk can compress worse than the chunk.
+        // The rest of a chunk can compress worse than the chunk.
         None => write!(out, "{} bytes more", numbers::grouped(stored_after - stored_before))?,
     }
     let size = numbers::grouped(file_size(&arguments.file.file)?);
@@ -83,7 +83,7 @@ fn settle(dataset: &Dataset, old: &[StructuredChunkInfo]) -> Result<()> {
         let Some(address) = moved.map(|moved| moved.address) else { break };
         let taken = room.iter_mut().find(|(at, length)| (*at..at + *length).contains(&address));
         let Some((at, length)) = taken else { break };
-        // What is left of it, at one of its ends.
+        // The rest of it, at one of its ends.
         let behind = (*at + *length).saturating_sub(address + chunk.size);
         (*at, *length) = match behind >= address - *at {
             true => (address + chunk.size, behind),

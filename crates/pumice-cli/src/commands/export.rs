@@ -80,7 +80,7 @@ fn matrices(file: &File, path: Option<&str>) -> Result<Vec<Dataset>> {
     Ok(found)
 }
 
-/// Whether other programs have arrays like this one.
+/// Whether other formats have arrays like this one.
 fn is_exportable(dataset: &Dataset) -> bool {
     let number = match dataset.datatype() {
         Datatype::Integer(_) | Datatype::Float(_) | Datatype::Complex(_) => true,

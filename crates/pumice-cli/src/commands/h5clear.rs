@@ -1,7 +1,8 @@
-//! h5clear: removes what a program that was killed left in a file's superblock, and tells or sets where the file ends.
+//! h5clear: removes marks of a killed program from a file's superblock, and prints or sets the end
+//! of the file.
 //!
-//! The superblock is changed byte by byte: a file that is marked as open, or that ends elsewhere than it says, is one
-//! that nobody else opens.
+//! The superblock is changed byte by byte, because nothing opens a file that is marked as open, or
+//! that ends elsewhere than it states.
 
 use super::{Outcome, answered, understood};
 use crate::failure;
@@ -114,7 +115,8 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Fails if a file is a part of one that has several, which ends elsewhere. One that is damaged may be cleared.
+/// Fails if a file is one of several that are one, which ends elsewhere. A damaged file may be
+/// cleared.
 fn not_a_part(path: &Path) -> Result<()> {
     match File::open(path) {
         Err(error) if error.kind() == ErrorKind::Invalid => Err(error.into()),
@@ -144,7 +146,7 @@ struct Superblock {
     width: usize,
     /// Where the address of the file's end is.
     end: usize,
-    /// Where the flags are, and how many bytes these have.
+    /// The offset and length of the flags.
     flags: (usize, usize),
     /// Where the checksum is, if there is one.
     checksum: Option<usize>,
@@ -201,7 +203,7 @@ impl Superblock {
         Ok(())
     }
 
-    /// Whether a program has it open for writing, or had when it was killed.
+    /// Whether a program has the file open for writing, or had when it was killed.
     fn is_marked(&self) -> bool {
         self.version == 3 && self.bytes[self.flags.0] != 0
     }

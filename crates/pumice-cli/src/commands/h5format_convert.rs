@@ -1,7 +1,7 @@
 //! h5format_convert: a file that programs of HDF5 1.8 read, in the place of a newer one.
 //!
-//! HDF5's tool changes indexes of chunks in their places; here the file is written anew, as `pumice repack` does it,
-//! and takes the place of the old one when it is complete. What is told is what HDF5's tool tells.
+//! HDF5's tool changes chunk indexes in place; here the file is rewritten, as by `pumice repack`,
+//! and replaces the old one when it is complete. The output is that of HDF5's tool.
 
 use super::{Outcome, answered, repack, understood};
 use crate::failure;
@@ -154,7 +154,7 @@ fn convert(options: &Options, path: &Path, file: &File, dataset: &Dataset) -> Re
     Ok(())
 }
 
-/// Whether the index of a dataset's chunks is the one that the oldest programs know.
+/// Whether a dataset's chunk index is the one that the oldest programs read.
 pub(super) fn has_old_index(path: &Path, file: &File, dataset: &Dataset) -> Result<bool> {
     let info = file.info()?;
     let places = dataset.places().unwrap_or_default();

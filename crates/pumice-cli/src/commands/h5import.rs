@@ -1,6 +1,6 @@
 //! h5import: arrays in text and binary files become datasets, as configuration files say.
 //!
-//! Data streams: memory holds one block of rows. What h5dump printed is read by `import/dumped.rs`.
+//! Data streams: memory holds one block of rows. `import/dumped.rs` reads h5dump's output.
 
 mod configuration;
 
@@ -26,7 +26,7 @@ enum Spelling {
     Binary,
 }
 
-/// What kind of values there are.
+/// The class of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Signed,
@@ -86,7 +86,7 @@ impl Settings {
         }
     }
 
-    /// Takes an input class by its name. The output is of the same class unless told otherwise.
+    /// Sets the input class by its name, and the output class with it.
     fn set_class(&mut self, name: &str) -> Result<()> {
         (self.spelling, self.class) = match name {
             "TEXTIN" => (Spelling::Text, Class::Signed),
@@ -108,7 +108,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What cannot be stored as it was asked for.
+    /// Fails for options that cannot be combined.
     fn check(&self) -> Result<()> {
         if self.class == Class::Lines {
             return Ok(());
@@ -148,7 +148,7 @@ impl Settings {
         }
     }
 
-    /// The datatype of values in memory: those of texts are little-endian.
+    /// The datatype of values in memory: values of texts are little-endian.
     fn input_type(&self) -> Result<Datatype> {
         let order = match self.spelling {
             Spelling::Text => ByteOrder::Little,
@@ -194,7 +194,7 @@ struct Input {
     settings: Settings,
 }
 
-/// What was asked.
+/// The request.
 enum Request {
     Help,
     Version,
@@ -227,14 +227,14 @@ pub(crate) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
 struct Output {
     file: File,
     path: PathBuf,
-    /// Whether it was not there, or empty.
+    /// Whether the file did not exist, or was empty.
     new: bool,
 }
 
 impl Output {
     fn open(path: &Path) -> Result<Self> {
         target::editable(path)?;
-        // What is there and is no HDF5 file, or is in use, is not destroyed.
+        // An existing file that is no HDF5 file, or is in use, is not destroyed.
         let new = fs::metadata(path).map_or(true, |there| there.len() == 0);
         let file = match new {
             true => File::options().library_version(LibraryVersion::Earliest).create(path),
@@ -249,7 +249,7 @@ impl Output {
         let Err(error) = done else {
             let closed = self.file.close();
             if closed.is_err() && self.new {
-                // What made closing fail counts.
+                // The cause of the failed close counts.
                 let _ = fs::remove_file(&self.path);
             }
             return Ok(closed?);
@@ -308,7 +308,7 @@ fn configure(path: &Path, settings: &mut Settings) -> Result<()> {
     configuration::read(text.split_whitespace().peekable(), settings)
 }
 
-/// Divides the command line: files, each followed by what belongs to it.
+/// Divides the command line into files with their options.
 fn parse(arguments: &[String]) -> Result<Request> {
     let mut inputs: Vec<Input> = Vec::new();
     let mut output = None;

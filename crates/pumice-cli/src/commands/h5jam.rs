@@ -1,7 +1,8 @@
 //! h5jam and h5unjam: put a user block before an HDF5 file, or take it away.
 //!
-//! The HDF5 part is moved as it is. Its superblock may then name another place than that where it stands; whoever
-//! opens the file goes by the latter, as libhdf5 does. A new file appears under its name when it is complete.
+//! The HDF5 part is moved unchanged. Its superblock may then state another address than its own;
+//! readers go by the place where it is, as libhdf5 does. A new file gets its name when it is
+//! complete.
 
 use super::{Outcome, answered, understood};
 use crate::flags::{self, Flag, Takes};
@@ -12,7 +13,7 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// What an HDF5 file has where its user block ends.
+/// The signature of an HDF5 file behind its user block.
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// The smallest user block.
 const SMALLEST: u64 = 512;
@@ -55,7 +56,7 @@ struct Options {
     input: Option<String>,
     user: Option<String>,
     output: Option<String>,
-    /// Whether the user block that is there is dropped.
+    /// Whether the existing user block is dropped.
     drop: bool,
 }
 
@@ -195,7 +196,7 @@ fn user_file(name: &str) -> Result<fs::File> {
     Ok(file)
 }
 
-/// The bytes that a user block of so many takes: none, 512, 1024, ...
+/// The size of a user block for this many bytes: none, 512, 1024, ...
 fn padded(length: u64) -> u64 {
     match length {
         0 => 0,
@@ -203,7 +204,7 @@ fn padded(length: u64) -> u64 {
     }
 }
 
-/// Copies a range of a file, or what there is of it, to a place of another.
+/// Copies a range of a file, as far as it exists, to a place in another.
 fn pour(
     from: &mut fs::File,
     range: std::ops::Range<u64>,

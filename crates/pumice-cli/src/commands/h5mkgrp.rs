@@ -1,4 +1,4 @@
-//! h5mkgrp: makes groups in a file, and the file if it is not there.
+//! h5mkgrp: makes groups in a file, and the file if it does not exist.
 
 use super::{Outcome, answered, understood};
 use crate::flags::{self, Flag, Takes};
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
         }
         Ok(())
     });
-    // Those that were made before one that cannot be stay.
+    // Groups made before a failure stay.
     file.close()?;
     made.map(|()| Outcome::Complete)
 }

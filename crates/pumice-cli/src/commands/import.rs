@@ -1,6 +1,6 @@
 //! `pumice import`: files of other programs become datasets.
 //!
-//! What a file holds is told by `formats`; cells stream through batches of a fixed size, see
+//! `formats` finds the contents of a file; cells stream through batches of a fixed size, see
 //! `import/batch.rs`. The output is written under a temporary name beside its own and renamed when
 //! it is complete.
 
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
     let input = Input { path: &input_path.path, shape, one_based };
     let found = format.open(&input)?;
-    // Who names arrays knows that the others stay behind.
+    // A request that names arrays leaves out the others on purpose.
     let left = match arguments.object.is_empty() && format.title().contains("HDF5") {
         true => left::out(&driver::open(&input_path.path)?, &found, format)?,
         false => Vec::new(),
@@ -83,7 +83,12 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     tell(&summaries, bytes, &left)
 }
 
-/// What h5dump printed becomes a file with all that the text has.
+/// Whether an array is the one of a path, or one below it.
+pub(super) fn is_at(array: &str, path: &str) -> bool {
+    array.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Imports h5dump's output, with all that the text has.
 fn dump(arguments: &Import, path: &Path) -> Result<Outcome> {
     let target = target(&arguments.storing, &arguments.input)?;
     let input = Input { path, shape: None, one_based: false };
@@ -150,7 +155,7 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
     for name in &wanted {
         ensure!(
-            names.iter().any(|known| known == name),
+            names.iter().any(|known| is_at(known, name)),
             "{}: it has no {name}, but {}",
             arguments.input.display(),
             listed()
@@ -158,7 +163,10 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     }
     let found: Vec<Found> = match wanted.is_empty() {
         true => found,
-        false => found.into_iter().filter(|found| wanted.contains(&found.name.as_str())).collect(),
+        false => {
+            let chosen = |found: &Found| wanted.iter().any(|name| is_at(&found.name, name));
+            found.into_iter().filter(chosen).collect()
+        }
     };
     if arguments.dataset.is_some() && found.len() > 1 {
         bail!(
@@ -170,7 +178,7 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     Ok(found)
 }
 
-/// What is told of a dataset.
+/// The summary of an imported dataset.
 pub(super) struct Summary {
     pub(super) path: String,
     pub(super) shape: Vec<u64>,
@@ -192,7 +200,7 @@ pub(super) fn target(storing: &Storing, input: &Path) -> Result<Target> {
     Target::new(&storing.output, input, storing.force)
 }
 
-/// What is asked for a dataset.
+/// The options for a dataset.
 pub(super) struct Asked<'a> {
     pub(super) input: &'a Path,
     pub(super) storing: &'a Storing,
@@ -264,8 +272,9 @@ fn create_dataset(file: &File, arguments: &Storing, array: &Array, name: &str) -
     Ok(builder.create(name)?)
 }
 
-/// A chunk of a vast array, with about [`CHUNK_ENTRIES`] entries if these are spread evenly and chunks need not be too
-/// large for that. Sides are as equal as the shape allows, and chunks divide the array as evenly as they can.
+/// A chunk of a vast array, with about [`CHUNK_ENTRIES`] entries if these are spread evenly and
+/// chunks need not be too large for that. Sides are as equal as the shape allows, and chunks divide
+/// the array as evenly as they can.
 fn vast_chunk(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
     let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
     let per_entry = (cells / entries.max(1) as f64).max(1.0);
@@ -301,8 +310,7 @@ fn record_origin(
     Ok(())
 }
 
-/// An HDF5 file, which must be a file of its own; packed ones are unpacked beside the others that
-/// are temporary.
+/// An HDF5 file, which must be a file of its own; packed ones are unpacked to a temporary file.
 pub(super) struct Unpacked {
     path: std::path::PathBuf,
     temporary: bool,
@@ -323,7 +331,7 @@ impl Drop for Unpacked {
     }
 }
 
-/// Unpacks what is inside a gzip file if that is HDF5: it is not read from front to back.
+/// Unpacks HDF5 from a gzip file, because it is not read from front to back.
 pub(super) fn unpacked_container(path: &Path) -> Result<Unpacked> {
     let plain = Unpacked { path: path.to_owned(), temporary: false };
     let packed = path.extension().is_some_and(|ending| ending == "gz");

@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &InstallLinks) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Whether a link may be made: of what is there, links and regular files are replaced if that was asked for.
+/// Whether a link may be made: existing links and regular files are replaced only on request.
 fn vacant(link: &Path, program: &Path, force: bool) -> Result<()> {
     let there = match fs::symlink_metadata(link) {
         Ok(there) => there,

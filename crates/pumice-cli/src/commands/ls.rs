@@ -1,7 +1,7 @@
 //! `pumice ls`, and h5ls: names, kinds and shapes, one line for each object.
 //!
-//! Takes h5ls's flags and prints what it prints. Sparse datasets are marked, and with -v their
-//! defined cells are counted.
+//! Takes h5ls's flags and prints its output. Sparse datasets are marked, and with -v their defined
+//! cells are counted.
 
 mod elsewhere;
 mod options;
@@ -193,7 +193,7 @@ impl<'a, W: Write> Lister<'a, W> {
         self.detail("Type", &text)
     }
 
-    /// What all kinds of objects have.
+    /// The lines common to all kinds of objects.
     fn common(
         &mut self,
         attributes: pumice::Result<Vec<Attribute>>,
@@ -284,7 +284,8 @@ impl<'a, W: Write> Lister<'a, W> {
         self.detail("Defined", &text)
     }
 
-    /// What each section of structured chunks takes, and its filters; of other chunks, filters alone.
+    /// The bytes and filters of each section of structured chunks; of other chunks, the filters
+    /// alone.
     fn sections(&mut self, dataset: &Dataset) -> Result<()> {
         if dataset.sections().len() < 2 {
             return self.filters(&dataset.filters());
@@ -321,7 +322,7 @@ impl<'a, W: Write> Lister<'a, W> {
         Ok(writeln!(self.out, "    {:<10} {text}", format!("{name}:"))?)
     }
 
-    /// A link, and what it leads to if that is wanted.
+    /// A link, and its target if that is wanted.
     fn link(&mut self, path: &str, kind: &MemberKind) -> Result<()> {
         let (text, follow) = match kind {
             MemberKind::SoftLink(target) => {
@@ -348,7 +349,7 @@ impl<'a, W: Write> Lister<'a, W> {
         done
     }
 
-    /// What a followed link leads to, in braces, and what is in there.
+    /// The target of a followed link, in braces, and its members.
     fn follow(&mut self, path: &str, link: &str) -> Result<()> {
         if !self.followed.insert(link.to_owned()) {
             return Ok(writeln!(self.out, " {{Already Visited}}")?);
@@ -387,7 +388,7 @@ impl<'a, W: Write> Lister<'a, W> {
         }
     }
 
-    /// Tells a failure and goes on, unless nobody listens any more.
+    /// Reports a failure and goes on, unless the reader has gone away.
     fn survive(&mut self, done: Result<()>) -> Result<()> {
         self.outcome.survive(done)
     }
@@ -439,7 +440,8 @@ impl<W: Write> Visitor for Lister<'_, W> {
     }
 }
 
-/// A name as h5ls prints it, so that it can be told from what follows. Letters beyond ASCII stay.
+/// A name as h5ls prints it, so that it is distinct from the text behind it. Letters beyond ASCII
+/// stay.
 fn escaped(name: &str) -> Cow<'_, str> {
     let plain = |byte: u8| !matches!(byte, b'"' | b'\\' | b' ') && !byte.is_ascii_control();
     if name.bytes().all(plain) {

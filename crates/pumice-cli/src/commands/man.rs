@@ -106,7 +106,7 @@ fn paragraphs(text: &str) -> String {
     escaped(text).replace("\n\n", "\n.PP\n")
 }
 
-/// Text in which nothing is taken for a command of man.
+/// Text without commands of man.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let lines = text.lines().map(|line| match line.starts_with(['.', '\'']) {

@@ -1,9 +1,9 @@
 //! `pumice read`: a window of a dataset as a table, or as a list of its defined cells.
 //!
-//! Of a table, the last two axes are rows and columns; a dataset of one axis is one column. Of more axes, each
-//! plane is a table of its own. Rows are read in bands, so that a large window needs little memory;
-//! columns are as wide as their band needs. Where few cells of a sparse dataset are defined, these are listed
-//! instead, with their coordinates.
+//! The last two axes of an array are rows and columns of a table; a dataset of one axis is one
+//! column. With more axes, each plane is a table. Rows are read in bands, so that a large window
+//! needs little memory; columns are as wide as their band needs. If few cells of a sparse dataset
+//! are defined, they are listed instead, with their coordinates.
 
 mod list;
 
@@ -23,7 +23,7 @@ const ROWS: u64 = 16;
 const COLUMNS: u64 = 8;
 /// Defined cells that are listed if no window is given.
 const LISTED: usize = 20;
-/// Where at least one of so many cells is defined, a table is easier to read than a list.
+/// A table is printed if at least one of this many cells is defined, otherwise a list.
 const TABLE_SHARE: u64 = 10;
 /// About how many cells are read at once.
 const BAND_CELLS: u64 = 1 << 16;

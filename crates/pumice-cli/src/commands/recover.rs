@@ -1,9 +1,8 @@
-//! `pumice recover`: completes what an interrupted writer had begun.
+//! `pumice recover`: finishes the commit of an interrupted writer.
 //!
 //! A commit that was cut short leaves its journal at the end of the file. Opening the file for
-//! editing applies it; this command does that, and tells what it found. A file without a journal is
-//! as its last commit left it, and is not touched. A mark that a killed program has left is removed if
-//! that is asked for.
+//! editing applies it; this command does that, and reports it. A file without a journal is as its
+//! last commit left it, and is not changed. On request, the mark of a killed program is removed.
 
 use super::{Outcome, output};
 use crate::cli::Recover;
@@ -14,7 +13,7 @@ use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// What the last bytes of a file with a journal begin with, and how many these are.
+/// The signature near the end of a file with a journal, and its distance from the end.
 const SIGNATURE: &[u8] = b"PumiceJ1";
 const TRAILER: u64 = 40;
 

@@ -1,7 +1,7 @@
 //! `pumice repack`, and h5repack: a file anew, with other layouts and filters, without lost space.
 //!
-//! What is not to change is copied as it is, chunks without decoding them. The new file appears under
-//! its name when it is complete; with one file only, it takes that one's place.
+//! Unchanged datasets are copied as stored, without decoding chunks. The new file gets its name
+//! when it is complete; with one file only, it replaces that one.
 
 mod defined;
 mod estimate;
@@ -91,7 +91,8 @@ fn repack(options: &mut Options, program: &str) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Names what is newer than this program and stays behind. Nothing of the kind is done to the only file.
+/// Names the objects that are left out because they are newer than this program. The only file is
+/// never changed so.
 fn left_behind(options: &Options, table: &Table) -> Result<Outcome> {
     let Some(first) = table.newer.first() else { return Ok(Outcome::Complete) };
     if options.output.is_none() {
@@ -119,15 +120,15 @@ fn target(options: &Options, program: &str) -> Result<Target> {
     Ok(target)
 }
 
-/// What is in the input, in the order of h5repack.
+/// The objects of the input, in the order of h5repack.
 #[derive(Default)]
 struct Table {
     objects: Vec<(Kind, ObjectPath)>,
-    /// The groups on the way to what is visited.
+    /// The groups on the way to the visited object.
     way: Vec<ObjectPath>,
     /// Bytes of all elements.
     bytes: u64,
-    /// What is newer than this program stays behind.
+    /// Errors of objects that are left out because they are newer than this program.
     newer: Vec<Error>,
     failed: Option<Error>,
 }
@@ -236,7 +237,7 @@ fn make(
     write_user_block(options, path, user_block)
 }
 
-/// A new file for what is in `input`, in the same format as far as that can be told.
+/// A new file for the objects of `input`, in the same format as far as possible.
 pub(super) fn create_like(input: &File, path: &Path, new: &Path) -> Result<File> {
     let options = as_it_is(path);
     let made = user_block(&options, input).and_then(|bytes| creation(&options, input, bytes));
@@ -267,12 +268,12 @@ pub(super) fn copy_user_block(input: &File, path: &Path, new: &Path) -> Result<(
     }
 }
 
-/// Nothing is asked for.
+/// Options that change nothing.
 fn as_it_is(path: &Path) -> Options {
     Options { input: path.display().to_string(), ..Options::default() }
 }
 
-/// What the new file is to be like: as the old one, unless something else was asked for.
+/// The options of the new file: those of the old one, unless others were asked for.
 fn creation(options: &Options, input: &File, user_block: u64) -> Result<FileOptions> {
     let info = input.info()?;
     // A newer superblock may only be there for what is said about file space.

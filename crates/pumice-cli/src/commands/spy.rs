@@ -1,6 +1,6 @@
 //! `pumice spy`: a picture of where an array has values.
 //!
-//! Two axes are drawn; the others are looked through, or cut by slices.
+//! Two axes are drawn; the others are summed up, or cut by slices.
 
 mod fill;
 
@@ -80,14 +80,14 @@ fn dataset(file: &File, arguments: &Spy) -> Result<Dataset> {
     locate::dataset(file, name, "datasets with two dimensions", two)
 }
 
-/// What is looked at, and from where.
+/// The drawn part of a dataset.
 struct View {
     shape: Vec<u64>,
     /// The part of each axis that is looked at.
     slab: Hyperslab,
     row_axis: usize,
     column_axis: usize,
-    /// Whether the axes were not asked for.
+    /// Whether the axes are the default ones.
     chosen: bool,
 }
 
@@ -123,7 +123,7 @@ impl View {
         self.slab.count[axis]
     }
 
-    /// What a picture of less than everything, or of more than two axes, shows.
+    /// The caption of a picture of less than everything, or of more than two axes.
     fn caption(&self) -> String {
         let whole = self.slab == Hyperslab::whole(&self.shape);
         if self.shape.len() == 2 && whole && self.row_axis == 0 {
@@ -238,7 +238,7 @@ impl View {
     }
 }
 
-/// The two longest axes, the last ones of those that are alike, in their order.
+/// The two longest axes, in their order; of equal ones the last.
 fn longest(shape: &[u64]) -> (usize, usize) {
     let mut axes: Vec<usize> = (0..shape.len()).collect();
     axes.sort_by_key(|&axis| (shape[axis], axis));

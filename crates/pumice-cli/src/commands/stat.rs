@@ -1,6 +1,6 @@
-//! `pumice stat`, and h5stat: how many objects there are, and what takes the space of a file.
+//! `pumice stat`, and h5stat: the number of objects, and the use of a file's space.
 //!
-//! Takes h5stat's flags and prints what it prints; of sparse datasets, how full their chunks are.
+//! Takes h5stat's flags and prints its output; of sparse datasets also how full their chunks are.
 
 mod gather;
 mod options;

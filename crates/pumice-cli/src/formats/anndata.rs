@@ -126,7 +126,7 @@ fn is_dense_matrix(dataset: &Dataset) -> bool {
     placed && number && dataset.shape().len() >= 2
 }
 
-/// Where a matrix that is not X belongs.
+/// The place of a matrix that is not X.
 fn place_of(dataset: &Dataset, main: &[u64]) -> Result<String> {
     let path = dataset.path().trim_start_matches('/');
     let known = path
@@ -174,7 +174,7 @@ fn write_dense(file: &File, path: &str, dataset: &Dataset, output: &Output<'_>) 
     Ok(())
 }
 
-/// What the matrix before variables were chosen has besides itself.
+/// Writes the variables' names beside `raw/X`.
 fn write_raw(file: &File, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
     mark(&file.create_group("raw")?, "raw", "0.1.0")?;
     mark(&file.create_group("raw/varm")?, "dict", "0.1.0")?;
@@ -182,7 +182,7 @@ fn write_raw(file: &File, dataset: &Dataset, output: &Output<'_>) -> Result<()> 
     write_names(file, "raw/var", dataset.shape()[1], names.as_ref())
 }
 
-/// A table without columns, whose rows have these names, or numbers for names.
+/// A table without columns whose rows have these names, or numbers.
 fn write_names(file: &File, name: &str, count: u64, names: Option<&Dataset>) -> Result<()> {
     let group = file.create_group(name)?;
     mark(&group, "dataframe", "0.2.0")?;

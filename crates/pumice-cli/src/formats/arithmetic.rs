@@ -3,7 +3,7 @@
 use pumice::Datatype;
 use pumice::types::{ByteOrder, Float, Integer};
 
-/// What can be computed with elements of a type.
+/// The arithmetic of elements of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     Integer {
@@ -20,7 +20,7 @@ pub(crate) enum Arithmetic {
         size: usize,
         big: bool,
     },
-    /// Truth values, and entries without values: adding changes nothing that is true.
+    /// Truth values, and entries without values: adding keeps what is true.
     Presence,
 }
 
@@ -152,8 +152,7 @@ fn put_integer(bytes: &mut [u8], mut value: i128, big: bool) {
     }
 }
 
-/// A float as a wide one; adding two narrow ones there and rounding gives what adding them narrowly
-/// gives.
+/// A float as a wide one. Adding two narrow ones there and rounding equals adding them narrowly.
 fn float(bytes: &[u8], big: bool) -> f64 {
     let raw = integer(bytes, false, big);
     match bytes.len() {

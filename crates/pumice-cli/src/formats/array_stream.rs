@@ -132,7 +132,7 @@ impl Stream for Renamed {
     }
 }
 
-/// A stream of whole numbers that are not negative: pointers, indices.
+/// A stream of non-negative integers: pointers, indices.
 pub(crate) struct Numbers {
     stream: Box<dyn Stream>,
     what: String,

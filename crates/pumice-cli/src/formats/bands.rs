@@ -4,6 +4,7 @@ use super::BATCH;
 use crate::progress::Progress;
 use anyhow::Result;
 use pumice::{Dataset, Selection};
+use std::cmp::Ordering;
 
 /// About how many bytes of a dense dataset are read at once.
 const BYTES: u64 = 16 << 20;
@@ -110,42 +111,52 @@ fn lines(shape: &[u64], axis: usize, first: u64, count: u64) -> Result<Selection
 fn read(dataset: &Dataset, axis: usize, first: u64, count: u64, cells: &Selection) -> Result<Band> {
     let found = dataset.read_defined_bytes(cells)?;
     let (rank, size) = (found.rank, dataset.datatype().size().max(1));
-    let point = |cell: usize| &found.coordinates[cell * rank..(cell + 1) * rank];
-    let value = |cell: usize| &found.values[cell * size..(cell + 1) * size];
-    // The line first, then the other axes.
-    let key = |cell: usize| (point(cell)[axis], point(cell));
-    let kept = |cell: &usize| dataset.is_sparse() || value(*cell).iter().any(|&byte| byte != 0);
-    let cells = (0..found.values.len() / size).filter(kept);
-    let mut order = by_line(cells, |cell| point(cell)[axis] - first, count as usize);
-    if !order.is_sorted_by_key(|&cell| key(cell)) {
-        order.sort_unstable_by_key(|&cell| key(cell));
+    let sparse = dataset.is_sparse();
+    let kept = |value: &[u8]| sparse || value.iter().any(|&byte| byte != 0);
+    let cells = || {
+        let cells = found.coordinates.chunks_exact(rank).zip(found.values.chunks_exact(size));
+        cells.filter(|(_, value)| kept(value))
+    };
+    // Where each line begins. Chunks come one beside the other, so that to bring their cells into lines is all the
+    // sorting that most arrays need.
+    let mut next = vec![0usize; count as usize + 1];
+    cells().for_each(|(point, _)| next[(point[axis] - first) as usize + 1] += 1);
+    for line in 1..next.len() {
+        next[line] += next[line - 1];
     }
-    let column = |axis: usize| order.iter().map(|&cell| point(cell)[axis]).collect();
-    let columns = (0..rank).map(column).collect();
-    let mut values = Vec::with_capacity(order.len() * size);
-    order.iter().for_each(|&cell| values.extend_from_slice(value(cell)));
-    Ok(Band { first, count, columns, values })
-}
-
-/// Cells line by line; those of a line stay in their order. Chunks come one beside the other, so that this is
-/// all the sorting that most arrays need.
-fn by_line(
-    cells: impl Iterator<Item = usize> + Clone,
-    line: impl Fn(usize) -> u64,
-    lines: usize,
-) -> Vec<usize> {
-    let mut next = vec![0usize; lines + 1];
-    for cell in cells.clone() {
-        next[line(cell) as usize + 1] += 1;
-    }
-    for line in 0..lines {
-        next[line + 1] += next[line];
-    }
-    let mut order = vec![0; next[lines]];
-    for cell in cells {
-        let place = &mut next[line(cell) as usize];
-        order[*place] = cell;
+    let total = next[count as usize];
+    let (mut columns, mut values) = (vec![vec![0; total]; rank], vec![0; total * size]);
+    for (point, value) in cells() {
+        let place = &mut next[(point[axis] - first) as usize];
+        columns.iter_mut().zip(point).for_each(|(column, at)| column[*place] = *at);
+        values[*place * size..(*place + 1) * size].copy_from_slice(value);
         *place += 1;
     }
-    order
+    let mut band = Band { first, count, columns, values };
+    band.sort(axis, size);
+    Ok(band)
+}
+
+impl Band {
+    /// How two cells lie to each other: the line first, then the other axes.
+    fn compare(&self, axis: usize, one: usize, other: usize) -> Ordering {
+        let at = |cell: usize| self.columns.iter().map(move |column| column[cell]);
+        let lines = &self.columns[axis];
+        lines[one].cmp(&lines[other]).then_with(|| at(one).cmp(at(other)))
+    }
+
+    /// Sorts the cells of each line, whose values have `size` bytes.
+    fn sort(&mut self, axis: usize, size: usize) {
+        let count = self.columns[axis].len();
+        if (1..count).all(|at| self.compare(axis, at - 1, at) != Ordering::Greater) {
+            return;
+        }
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_unstable_by(|&one, &other| self.compare(axis, one, other));
+        for column in &mut self.columns {
+            *column = order.iter().map(|&cell| column[cell]).collect();
+        }
+        let values = order.iter().flat_map(|&cell| &self.values[cell * size..(cell + 1) * size]);
+        self.values = values.copied().collect();
+    }
 }

@@ -143,7 +143,7 @@ fn source(group: &Group, descriptor: &str) -> Result<Box<dyn Source>> {
     arranged(group, format, array, values)
 }
 
-/// A matrix without entries, whose arrays may not be there.
+/// A matrix without entries, whose arrays may be missing.
 fn empty(group: &Group, shape: Vec<u64>) -> Result<Box<dyn Source>> {
     let known = stream(group, NAMES.values).map(|values| values.datatype().clone());
     let datatype = known.unwrap_or_else(|_| Datatype::f64_le());
@@ -226,7 +226,7 @@ fn is_iso(json: &Value) -> bool {
     kind.is_some_and(|kind| kind.starts_with("iso["))
 }
 
-/// The values as their type says: all of them, pairs, one for all, truth values.
+/// The values by their type: all of them, pairs, one for all, truth values.
 fn values(group: &Group, json: &Value, entries: u64) -> Result<Box<dyn Stream>> {
     let types = json.get("data_types");
     let kind = types.and_then(|types| types.get("values")).and_then(Value::as_str).unwrap_or("");
@@ -308,7 +308,7 @@ fn write(group: &Group, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What must be known before arrays are made.
+/// Facts that are needed before arrays are made.
 #[derive(Default)]
 struct Survey {
     /// Lines that have cells, and cells.
@@ -316,7 +316,7 @@ struct Survey {
     entries: u64,
     /// The value of all cells, if they had one for all before and still have.
     one: Option<Vec<u8>>,
-    /// How half of the cells tell the others, if that was so before and still is.
+    /// The symmetry of the matrix, if it had one before and still has.
     structure: Option<Structure>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Parts {
     pub(crate) pointers: Numbers,
     pub(crate) indices: Numbers,
     pub(crate) values: Box<dyn Stream>,
-    /// Which lines there are, if these are not all.
+    /// The numbers of the stored lines, if these are not all.
     pub(crate) lines: Option<Numbers>,
     /// The axis that counts lines: 0 for rows.
     pub(crate) axis: usize,
@@ -57,7 +57,7 @@ impl CompressedSource {
         Ok(Self { array, parts, ahead, lines_read, line, line_end, position, batch: BATCH })
     }
 
-    /// Gives so many cells at once.
+    /// Returns this many cells at once.
     pub(crate) fn in_batches(mut self, batch: usize) -> Self {
         self.batch = batch;
         self
@@ -92,7 +92,7 @@ impl CompressedSource {
         Ok(true)
     }
 
-    /// Indices inside the matrix, or an error that names the first that is not.
+    /// Indices inside the matrix, or an error that names the first one outside.
     fn read_indices(&mut self, count: u64) -> Result<Vec<u64>> {
         let indices = self.parts.indices.read(count)?;
         let end = self.array.shape[1 - self.parts.axis];

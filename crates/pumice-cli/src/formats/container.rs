@@ -1,5 +1,5 @@
-//! What formats inside HDF5 files have in common: groups with arrays for pointers, indices and
-//! values, attributes, names.
+//! Common parts of formats inside HDF5 files: groups with arrays for pointers, indices and values,
+//! attributes, names.
 
 use super::array_stream::{DatasetStream, Numbers, Stream};
 use super::bands::{self, Band};
@@ -36,7 +36,7 @@ pub(super) fn stream(group: &Group, name: &str) -> Result<Box<dyn Stream>> {
     Ok(Box::new(DatasetStream::new(group.dataset(name)?)?))
 }
 
-/// The same, of whole numbers.
+/// The stream of an array of non-negative integers.
 pub(super) fn number_stream(group: &Group, name: &str) -> Result<Numbers> {
     let what = format!("{}/{name}", group.path().trim_end_matches('/'));
     Numbers::new(stream(group, name)?, what)
@@ -73,8 +73,8 @@ pub(super) fn compressed(
     Ok(Box::new(source.with_context(|| group.path().to_owned())?))
 }
 
-/// Groups and datasets of a file, in order of their paths. What cannot be read is left out: it is
-/// told when it is asked for.
+/// Groups and datasets of a file, in order of their paths. Unreadable ones are left out; asking for
+/// one reports its error.
 pub(crate) fn objects(file: &File) -> Result<(Vec<Group>, Vec<Dataset>)> {
     struct Collector(Vec<Group>, Vec<Dataset>);
     impl Visitor for Collector {
@@ -156,7 +156,7 @@ pub(super) struct Types {
 }
 
 impl Types {
-    /// Those that SciPy uses for a matrix.
+    /// The names that SciPy uses for a matrix.
     pub(super) fn scipy(dataset: &Dataset, entries: u64) -> Self {
         let most = dataset.shape().into_iter().fold(entries, u64::max);
         let (pointers, indices) = (index_type(most), index_type(most));

@@ -1,4 +1,4 @@
-//! Arrays whose every cell has a value.
+//! Arrays with a value in every cell.
 
 use super::array_stream::Stream;
 use super::{Array, BATCH, Part, Source};

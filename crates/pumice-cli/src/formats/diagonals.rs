@@ -1,5 +1,5 @@
-//! Diagonals (SciPy's DIA). They are stored whole, with zeros where the matrix has nothing, and so only
-//! cells that are not zero are entries, as SciPy has it.
+//! Diagonals (SciPy's DIA). They are stored whole, with zeros where the matrix has nothing, so only
+//! cells that are not zero are entries, as in SciPy.
 
 use super::array_stream::Stream;
 use super::{Array, BATCH, Cells, Part, Source};

@@ -1,8 +1,8 @@
 //! Names of rows and columns, beside the matrix that they belong to.
 //!
-//! Imported names become datasets of strings in the group `names`; an attribute of the matrix, such as
-//! `axis0_index`, has the path of each. What a format exports looks for them there, and numbers the
-//! lines where there are none.
+//! Imported names become datasets of strings in the group `names`; an attribute of the matrix, such
+//! as `axis0_index`, has the path of each. An export looks for them there, and numbers the lines if
+//! there are none.
 
 use anyhow::Result;
 use pumice::types::VarLenKind;
@@ -17,7 +17,7 @@ const GROUP: &str = "names";
 /// Names of the lines along an axis, in the file that is imported.
 pub(crate) struct Label {
     pub(crate) axis: usize,
-    /// What the names are: `index`, `id`, `barcode` and so on.
+    /// The kind of names: `index`, `id`, `barcode` and so on.
     pub(crate) field: &'static str,
     pub(crate) strings: Dataset,
 }
@@ -94,7 +94,7 @@ fn copy(from: &Dataset, file: &File, path: &str) -> Result<()> {
     })
 }
 
-/// Visits names some at a time: those of a dataset, or a stem and a number.
+/// Visits names in batches: those of a dataset, or a stem and a number.
 pub(super) fn for_each_batch(
     length: u64,
     names: Option<&Dataset>,

@@ -1,7 +1,7 @@
 //! MATLAB's files of version 7.3: sparse matrices are groups with compressed columns.
 //!
 //! Numeric arrays that are not sparse are read, too; MATLAB stores them with their axes in the
-//! opposite order. What is written is sparse.
+//! opposite order. Only sparse arrays are written.
 
 use super::arithmetic::complex_part;
 use super::compressed::{CompressedSource, Parts};
@@ -17,7 +17,7 @@ use std::io::Write;
 /// How many rows a sparse matrix has.
 const ROWS: &str = "MATLAB_sparse";
 const CLASS: &str = "MATLAB_class";
-/// Bytes that are MATLAB's own before what is HDF5.
+/// MATLAB's own bytes before the HDF5 part.
 const HEADER: usize = 512;
 
 pub(crate) struct Matlab;
@@ -101,7 +101,7 @@ fn sparse(group: &Group) -> Result<Box<dyn Source>> {
     Ok(Box::new(CompressedSource::new(array, parts)?))
 }
 
-/// Whether a dataset is an array of numbers that a program gave a name.
+/// Whether a dataset is a named array of numbers.
 fn is_numeric(dataset: &Dataset) -> bool {
     const CLASSES: [&str; 10] = [
         "double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
@@ -113,7 +113,7 @@ fn is_numeric(dataset: &Dataset) -> bool {
         && !dataset.path().starts_with("/#")
 }
 
-/// A dataset whose axes are in the opposite order.
+/// A dataset with axes in the opposite order.
 struct Reversed {
     array: Array,
     inner: dense::DatasetSource,
@@ -189,7 +189,7 @@ fn write(file: &File, dataset: &Dataset, output: &Output<'_>) -> Result<()> {
     })
 }
 
-/// Converts elements; parts of complex numbers one by one, whatever they are called.
+/// Converts elements; parts of complex numbers one by one, whatever their names.
 fn converter(from: &Datatype, to: &Datatype) -> Result<impl Fn(&[u8]) -> Result<Vec<u8>>> {
     let (from, to) = match (complex_part(from), complex_part(to), from) {
         (Some(from), Some(to), _) => (from, to),
@@ -206,7 +206,7 @@ fn converter(from: &Datatype, to: &Datatype) -> Result<impl Fn(&[u8]) -> Result<
     })
 }
 
-/// What MATLAB looks for at the beginning of its files.
+/// The header that MATLAB expects at the beginning of its files.
 fn write_header(output: &Output<'_>) -> Result<()> {
     let mut header = [0; HEADER];
     header[..116].fill(b' ');

@@ -21,7 +21,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// What a dataset remembers a pattern by.
+/// The attribute that marks a dataset as a pattern.
 const FIELD_NOTE: &str = "source_field";
 
 pub(crate) struct MatrixMarket;
@@ -125,7 +125,7 @@ impl<S: Scalar, R: BufRead> Source for Entries<S, R> {
     }
 }
 
-/// Whether a dataset's entries had no values where it came from.
+/// Whether a dataset's entries had no values in its source.
 fn is_pattern(dataset: &Dataset) -> bool {
     let note = dataset.attribute(FIELD_NOTE).and_then(|note| note.read_string());
     note.is_ok_and(|field| field == "pattern")

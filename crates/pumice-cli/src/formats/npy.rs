@@ -164,7 +164,7 @@ impl NpyStream {
         Ok(Self { reader, datatype, shape, fortran_order, length })
     }
 
-    /// Whether elements follow each other by rows.
+    /// Whether elements are in row-major order.
     pub(super) fn is_in_rows(&self) -> bool {
         let long = self.shape.iter().filter(|&&side| side > 1).count();
         !self.fortran_order || long < 2

@@ -73,7 +73,7 @@ impl Format for Npz {
     }
 }
 
-/// The path that a member's array gets: one that stays below the root group, whatever the member is called.
+/// The path of a member's array, below the root group whatever the member's name is.
 fn cleaned(name: &str, number: usize) -> String {
     let name = name.strip_suffix(".npy").unwrap_or(name);
     let parts = name.split('/').filter(|part| !["", ".", ".."].contains(part));
@@ -156,7 +156,7 @@ fn diagonals(
     Ok(Box::new(DiagonalSource::new(shape, offsets, length, Box::new(values))?))
 }
 
-/// An array of the archive, whose elements follow each other by rows.
+/// An array of the archive in row-major order.
 fn in_rows(archive: &Archive, file: &str) -> Result<NpyStream> {
     let member = archive.member(file).with_context(|| format!("it has no {file}"))?;
     let array = NpyStream::open(archive.read(member)?).with_context(|| file.to_owned())?;

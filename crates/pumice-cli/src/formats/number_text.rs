@@ -1,4 +1,4 @@
-//! Numbers as text from which the same numbers are read again.
+//! Numbers as text that reads back as the same numbers.
 
 use super::arithmetic::complex_part;
 use anyhow::{Result, bail};
@@ -6,7 +6,7 @@ use pumice::types::{Conversion, Float};
 use pumice::{Datatype, H5Type};
 use std::fmt::Write;
 
-/// Elements as text from which the same elements are read again.
+/// Elements as text that reads back as the same elements.
 pub(super) struct NumberText {
     kind: NumberKind,
     conversion: Conversion,

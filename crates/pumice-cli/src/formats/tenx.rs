@@ -98,7 +98,7 @@ fn shape(group: &Group) -> Result<Vec<u64>> {
     })
 }
 
-/// What features and barcodes are called. Version 2 has genes instead of features.
+/// The names of features and barcodes. Version 2 has genes instead of features.
 fn names_of(group: &Group) -> Vec<Label> {
     let mut labels: Vec<Label> = Label::find(group, "barcodes", 1, "barcode").into_iter().collect();
     let fields = ["id", "name", "feature_type", "genome"];

@@ -1,9 +1,9 @@
 //! Coordinates and values as text, one cell a line: comma-, tab- or blank-separated.
 //!
-//! Words may be in double quotes. A first line of names (`row,column,value`) is skipped. A comment `# shape=5,6 type=f64` says
-//! what coordinates do not: the shape, which else is that of the largest coordinates, and the type,
-//! which else is an integer of 64 bits if all values are integers, and a float if not. What is
-//! written has both. Files are read twice, the first time for what is not said.
+//! Words may be in double quotes. A first line of names (`row,column,value`) is skipped. A comment
+//! `# shape=5,6 type=f64` states the shape, which otherwise is that of the largest coordinates, and
+//! the type, which otherwise is an integer of 64 bits if all values are integers, and a float if
+//! not. Exported files have both. Files are read twice, the first time for what is not stated.
 
 use super::matrix_market::lines::{Lines, SyntaxError, quoted};
 use super::number_text::NumberText;
@@ -114,7 +114,7 @@ fn type_name(datatype: &Datatype) -> String {
     }
 }
 
-/// What a first pass finds.
+/// The result of the first pass.
 #[derive(Default)]
 struct Summary {
     rank: usize,

@@ -112,7 +112,7 @@ fn entry(bytes: &mut impl Read) -> Result<Member> {
     Ok(Member { name: name_text, deflated, packed, offset })
 }
 
-/// Sizes, those from the extra field that did not fit into 32 bits.
+/// Sizes, from the extra field where 32 bits were too few.
 fn wide_sizes(mut sizes: [u64; 3], mut extra: &[u8]) -> [u64; 3] {
     while extra.len() >= 4 {
         let (id, length) = (u16_at(extra, 0), usize::from(u16_at(extra, 2)));
@@ -150,7 +150,7 @@ pub(super) struct Writer {
     path: PathBuf,
     /// Whether members are deflated.
     deflates: bool,
-    /// What is written so far.
+    /// Bytes written so far.
     length: u64,
     central: Vec<u8>,
     members: u64,
@@ -166,7 +166,7 @@ impl Writer {
         Ok(Self { file, path, deflates, length, central, members: 0, aside: 0 })
     }
 
-    /// Adds a member, whose bytes `fill` writes.
+    /// Adds a member whose bytes `fill` writes.
     pub(super) fn member(
         &mut self,
         name: &str,
@@ -177,7 +177,8 @@ impl Writer {
         self.append(member)
     }
 
-    /// Begins a member that is written aside, perhaps together with others, until it is appended.
+    /// Begins a member that is written to a temporary file, perhaps together with others, until it
+    /// is appended.
     pub(super) fn aside(&mut self, name: &str) -> Result<NewMember> {
         self.aside += 1;
         let path = self.path.with_extension(format!("member{}", self.aside));
@@ -260,9 +261,9 @@ pub(super) struct NewMember {
     count: u64,
 }
 
-/// Bytes of a member that are held until it is complete: a compressor that sees all of them at once is much faster.
+/// Bytes of a member that are buffered: a compressor that gets all of them at once is much faster.
 const HELD: usize = 64 << 20;
-/// How hard bytes are compressed that are seen at once, and those of longer members.
+/// The compression levels of buffered members, and of longer ones.
 const LEVEL: i32 = 6;
 const STREAM_LEVEL: u32 = 3;
 
@@ -319,13 +320,13 @@ impl Write for NewMember {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        // What is written is complete when the member is.
+        // The output is complete when the member is.
         Ok(())
     }
 }
 
-/// What headers have in common: version, flags, method, date (1 January 1980), sum; sizes are in
-/// the extra field.
+/// Common fields of headers: version, flags, method, date (1 January 1980), sum; sizes are in the
+/// extra field.
 fn common(deflated: bool, sizes: [u64; 3]) -> Vec<u8> {
     let method = if deflated { 8 } else { 0 };
     let mut bytes = vec![45, 0, 0, 0, method, 0, 0, 0, 0x21, 0];

@@ -1,4 +1,4 @@
-//! Pictures as PNG files: colours from a palette, white where nothing is.
+//! Pictures as PNG files: colours from a palette, white for empty places.
 
 use super::Density;
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use std::io::Write;
 const BACKGROUND: u8 = 0;
 const FRAME: u8 = 1;
 const FIRST_COLOUR: u8 = 2;
-/// The colours that others lie between, from sparse to dense.
+/// The stops of the palette, from sparse to dense.
 const STOPS: [[u8; 3]; 5] =
     [[250, 196, 92], [236, 122, 62], [186, 48, 92], [92, 22, 116], [22, 10, 52]];
 

@@ -30,7 +30,7 @@ const LETTERS: [(char, [u8; HEIGHT]); 41] = [
     ('/', [1, 1, 2, 4, 8, 16, 16]),
 ];
 
-/// The pixels of a text, from its upper left corner; letters that are not known are blank.
+/// The pixels of a text, from its upper left corner; unknown letters are blank.
 pub(crate) fn pixels(text: &str) -> impl Iterator<Item = (usize, usize)> {
     text.chars().enumerate().flat_map(|(place, letter)| {
         let letter = letter.to_ascii_uppercase();

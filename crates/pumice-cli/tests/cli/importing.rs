@@ -270,4 +270,9 @@ fn links_to_a_converted_matrix_stay_or_are_named() {
         assert_eq!(matrix.read::<i32>(..).unwrap(), [5, 0, 6, 0, 7, 0], "{name}");
     }
     assert_eq!(file.dataset("X").unwrap().link_count(), 3);
+    drop(file);
+    place.succeed("convert --from h5ad a.h5ad/X b.h5");
+    assert!(File::open(place.path("b.h5")).unwrap().dataset("X").unwrap().is_sparse());
+    let missing = place.pumice("convert --from h5ad a.h5ad/Y c.h5");
+    assert!(missing.err.contains("a.h5ad: it has no sparse matrix Y"), "{}", missing.err);
 }

@@ -48,6 +48,18 @@ fn every_command_takes_an_object_behind_the_file() {
 }
 
 #[test]
+fn arrays_are_imported_by_their_paths() {
+    let place = runs();
+    place.succeed("export runs.h5 all.npz");
+    place.succeed("import all.npz/run1_cube one.h5");
+    assert_eq!(place.pumice("diff one.h5/run1_cube runs.h5/run1/cube").code, Some(0));
+    assert!(!place.succeed("ls -r one.h5").contains("vast"));
+    place.succeed("import all.npz both.h5 --object vast");
+    assert!(place.pumice("import all.npz/run2 none.h5").err.contains("it has no run2"));
+    assert!(place.pumice("import all.npz/run none.h5").err.contains("it has no run"));
+}
+
+#[test]
 fn objects_are_copied_and_repacked_by_their_paths() {
     let place = runs();
     place.succeed("copy runs.h5/run1/hits new.h5/hits");

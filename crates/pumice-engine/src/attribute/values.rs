@@ -27,9 +27,9 @@ pub struct NewAttribute {
 /// The elements of an attribute that is still to be stored.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// As the file will have them.
+    /// The elements' stored bytes.
     Stored(Datatype, Vec<u8>),
-    /// With data of variable length in a heap of their own.
+    /// Elements with data of variable length in a heap of their own.
     Heaped(Datatype, Heaped),
     /// References, each with the file that it belongs to; `None` for a null reference.
     References(ReferenceKind, Vec<Option<(Reference, Home)>>),
@@ -97,7 +97,7 @@ fn create_heaped(
         && let Ok(Some(old)) = super::attribute(file, object, &attribute.name)
         && old.datatype.has_varlen()
     {
-        // What cannot be read has no room.
+        // An element that cannot be read has no room.
         let _ = heap.load(&old.datatype, old.data);
     }
     let store = || {
@@ -202,7 +202,7 @@ fn discard(file: &File, datatype: &Datatype, data: Vec<u8>) -> Result<()> {
         return Ok(());
     }
     match file.global_heap().discard(datatype, data) {
-        // What cannot be found in a damaged file cannot be given back.
+        // Objects that cannot be found in a damaged file cannot be given back.
         Err(Error::Io { action, source }) => Err(Error::Io { action, source }),
         _ => Ok(()),
     }

@@ -98,7 +98,7 @@ impl Copier<'_> {
                 found.address = address;
                 Ok(Some(found))
             }
-            // Whoever goes on without the object gets one that leads nowhere.
+            // If the copy goes on without the object, its references become null.
             Err(error) => self.forgive(found.address, Err(error)).map(|()| None),
         }
     }
@@ -113,7 +113,7 @@ impl Copier<'_> {
         let whole = Datatype::Reference(class.clone());
         let found = reference::references(&task.file, &whole, element)?.pop().flatten();
         match found {
-            // What is in a third file is there for both.
+            // An object of a third file exists for both.
             Some(found) if found.file.is_some() => Ok(Some(found)),
             Some(found)
                 if self.options.expand_references && !self.omits(&task.file, found.address) =>

@@ -10,7 +10,7 @@ use pumice_format::object_header::RawMessage;
 use pumice_types::Heaped;
 use std::sync::Arc;
 
-/// How datasets of a file that is copied as a whole are stored in the copy.
+/// Chooses the storage of datasets when a whole file is copied.
 pub trait Remake {
     /// The description of a dataset's copy; `None` to copy it unchanged.
     fn plan(&mut self, from: &Arc<DatasetState>) -> Result<Option<DatasetSpec>>;
@@ -113,7 +113,7 @@ impl Copier<'_> {
             return Ok(None);
         }
         let Some(remake) = &mut self.remake else { return Ok(None) };
-        // What cannot be opened is copied as it is, or fails there.
+        // An object that cannot be opened is copied as it is, or fails there.
         let Ok(state) = file.dataset(from.address(), || DatasetState::open(file, from)) else {
             return Ok(None);
         };
@@ -142,10 +142,10 @@ impl Copier<'_> {
         Ok(Some(address))
     }
 
-    /// Lets references in a fill value that was taken over lead nowhere.
+    /// Makes the references of a copied fill value null.
     fn end_references_of_fill(&self, file: &File, spec: &mut DatasetSpec) -> Result<()> {
         if spec.datatype.has_varlen() && spec.fill_heap.is_none() {
-            // What it refers to is in the target.
+            // Its objects are in the target.
             return Ok(());
         }
         let Some(elements) = spec.fill.take() else { return Ok(()) };

@@ -43,7 +43,7 @@ impl Copier<'_> {
     }
 }
 
-/// Gives a new dataset references as wide as `file` has them, also in its fill value.
+/// Fits the references of a new dataset, and of its fill value, to the widths of `file`.
 pub fn fit(spec: &mut DatasetSpec, file: &File) -> Result<()> {
     let sized = sized(&spec.datatype, file)?;
     if sized == spec.datatype {
@@ -87,7 +87,12 @@ fn sized_compound(compound: &Compound, file: &File) -> Result<Compound> {
     let mut moved = 0i64;
     let shifted = |at: u32, moved: i64| {
         let there = u32::try_from(i64::from(at) + moved);
-        there.map_err(|_| Error::Invalid("a compound that is too large".into()))
+        there.map_err(|_| {
+            Error::Invalid(
+                "a compound is too large for the target file, whose references take more bytes"
+                    .into(),
+            )
+        })
     };
     for place in order {
         members[place].offset = shifted(members[place].offset, moved)?;

@@ -43,7 +43,7 @@ pub(super) struct Touching<'a> {
     chunks: Chunks<'a>,
 }
 
-/// Where they come from.
+/// The source of chunks.
 enum Chunks<'a> {
     /// A plan, or a list.
     Planned(Box<dyn Iterator<Item = (Dims, Selection)> + 'a>),
@@ -84,7 +84,7 @@ impl Touching<'_> {
     }
 }
 
-/// How chunks are read that are asked some at a time: by a request of their own, or as a part of one.
+/// The way to read a portion of chunks: by a request of its own, or as a part of one.
 pub(super) enum Turn<'a> {
     Whole(&'a Cache, &'a Cached<Hdf5>),
     Part(ReadInParts<'a, Hdf5>),

@@ -331,19 +331,21 @@ impl DatasetState {
         let Some(table) = self.layout.table() else { return Ok(0) };
         let mut whole: Vec<&mut Share> = shares.iter_mut().filter(|share| share.whole).collect();
         let keys: Vec<Dims> = whole.iter().map(|share| share.chunk.clone()).collect();
-        let mut total = 0;
+        let mut total = 0usize;
         for (share, record) in whole.iter_mut().zip(table.lookup(&keys)?) {
             let count = record.and_then(|record| self.recorded(&record)).unwrap_or(0);
             if count > 0 {
-                share.place = Some(total..total + count);
-                total += count;
+                let none = || Error::NoMemory(format!("no memory for {total} + {count} cells"));
+                let end = total.checked_add(count).ok_or_else(none)?;
+                share.place = Some(total..end);
+                total = end;
             }
         }
         Ok(total)
     }
 
     /// How many cells a chunk has according to its record, if that can be.
-    fn recorded(&self, record: &ChunkRecord) -> Option<usize> {
+    pub(super) fn recorded(&self, record: &ChunkRecord) -> Option<usize> {
         let count = self.layout.announced_cells(record)?;
         let bytes = record.sections.get(1)?.unfiltered;
         let possible = bytes <= record.size.saturating_mul(MOST_RATIO);

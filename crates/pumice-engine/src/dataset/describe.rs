@@ -40,7 +40,7 @@ pub(super) struct Description {
     /// The fill value, if one was set.
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
-    /// Where the elements of a virtual dataset are.
+    /// The sources of a virtual dataset.
     pub(super) sources: Option<Virtual>,
     pub(super) message: Layout,
 }
@@ -89,9 +89,9 @@ pub(super) fn optional(file: &File, object: &Object, kind: u16) -> Result<Option
 struct Filling {
     /// The fill value, if one was set.
     value: Option<Vec<u8>>,
-    /// When it is written.
+    /// When the fill value is written.
     time: FillTime,
-    /// When space is taken.
+    /// When space is allocated.
     allocation: AllocationTime,
 }
 
@@ -249,7 +249,7 @@ fn storage(
             let sparse = Sparse::new(geometry, locations, values, *dont_filter_partial, table);
             Storage::Sparse(Arc::new(sparse))
         }
-        // Replaced by whoever has read the mapping.
+        // The reader of the mapping replaces it.
         Layout::Virtual { .. } => contiguous(Place::File(None)),
     })
 }
@@ -357,7 +357,8 @@ fn open_index(
     };
     if address == UNDEFINED && kind != IndexKind::Implicit {
         let made = ChunkIndex::create_with(kind, parameters(info), format, shape.clone());
-        // What no index can have is not worth a dataset that cannot be opened: it gets the usual one.
+        // Parameters that no index can have must not make the dataset unreadable: it gets the usual
+        // ones.
         return made.or_else(|_| ChunkIndex::create(kind, format, shape));
     }
     ChunkIndex::open(kind, address, format, shape, &**file.medium())

@@ -80,7 +80,7 @@ impl DatasetState {
         })
     }
 
-    /// How many chunks are stored, and their bytes.
+    /// The number of stored chunks, and their bytes.
     pub fn chunk_totals(&self) -> Result<(u64, u64)> {
         let (mut count, mut bytes) = (0, 0u64);
         self.for_each_chunk(|_, size| {

@@ -41,7 +41,7 @@ impl DatasetState {
             Storage::Contiguous(contiguous) => return contiguous.allocate(true),
             Storage::Dense(dense) => dense.table(),
             _ => {
-                // What is not defined takes no space, but the index is there.
+                // Undefined cells take no space, but the index exists.
                 let Some(table) = self.layout.table() else { return Ok(()) };
                 return table.index().place(&*self.medium);
             }

@@ -27,7 +27,7 @@ pub(super) fn message(
     let needed = most.and_then(|cells| cells.checked_mul(datatype.size() as u64));
     let (last, others) = match files.split_last() {
         Some(split) => split,
-        None => return Err(Error::Invalid("external data without a file".into())),
+        None => return Err(Error::Invalid("external data need at least one file".into())),
     };
     if others.iter().any(|piece| piece.size == u64::MAX) {
         let what = "only the last external file can have any number of bytes";

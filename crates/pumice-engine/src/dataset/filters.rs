@@ -21,7 +21,7 @@ const FIRST_NAMED: u16 = 256;
 
 /// The filters of a dataset: of its chunks, or of each of their sections.
 pub(super) struct Filters {
-    /// By the number of the section; a dense chunk has one.
+    /// The filters by number of the section; a dense chunk has one.
     pub(super) sections: Vec<Vec<FilterSpec>>,
     pub(super) structured: bool,
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 pub struct Handle(Arc<DatasetState>);
 
 impl Handle {
-    /// One more handle.
+    /// Makes another handle.
     pub fn new(state: Arc<DatasetState>) -> Self {
         state.count_handles(|count| count + 1);
         Self(state)
@@ -44,7 +44,7 @@ impl Drop for Handle {
 
 impl DatasetState {
     fn count_handles(&self, change: impl FnOnce(usize) -> usize) {
-        // Held while options change: who comes next finds them as usual, and what it says stays.
+        // Held while options change: the next handle finds the defaults, and its own options stay.
         let mut count = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         *count = change(*count);
         if *count == 0 {

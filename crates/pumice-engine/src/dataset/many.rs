@@ -17,15 +17,15 @@ use std::borrow::Cow;
 
 /// A read that is part of one request.
 pub struct ManyRead<'a> {
-    /// Of which dataset.
+    /// The dataset.
     pub dataset: &'a DatasetState,
-    /// Which cells.
+    /// The cells.
     pub selection: Selection,
     /// Where the elements go, and in which datatype.
     pub into: ReadInto<'a>,
 }
 
-/// Where a read puts its elements.
+/// The target of a read.
 pub enum ReadInto<'a> {
     /// Elements of a datatype.
     Elements {
@@ -40,7 +40,7 @@ pub enum ReadInto<'a> {
     Heaped(&'a mut Heaped),
     /// Compressed lines of a window, which stands for the selection.
     Lines {
-        /// Which rows and columns, and the chunks that have them.
+        /// The rows and columns, and their chunks.
         plan: Box<WindowPlan>,
         /// Whereto.
         sink: Box<dyn LineSink + 'a>,
@@ -49,15 +49,15 @@ pub enum ReadInto<'a> {
 
 /// A write that is part of one request.
 pub struct ManyWrite<'a> {
-    /// Of which dataset.
+    /// The dataset.
     pub dataset: &'a DatasetState,
-    /// Which cells.
+    /// The cells.
     pub selection: Selection,
     /// The values.
     pub from: WriteFrom<'a>,
 }
 
-/// Where a write takes values from.
+/// The source of a write.
 #[derive(Clone)]
 pub enum WriteFrom<'a> {
     /// Elements of a datatype.
@@ -78,7 +78,7 @@ pub enum WriteFrom<'a> {
     },
     /// Strings or sequences one after another: each from one of the offsets to the next.
     Lists {
-        /// Where each begins, counted in values of the file's type, and where the last ends.
+        /// The offset of each in values of the file's type, and the end of the last.
         offsets: &'a [u64],
         /// The values.
         heap: &'a [u8],
@@ -147,9 +147,9 @@ struct PlannedRead<'a> {
     place: Place<'a>,
 }
 
-/// Where a read goes at first.
+/// The first target of a read.
 enum Place<'a> {
-    /// Where it belongs.
+    /// The final target.
     Elements(Datatype, Option<Output<'a>>, &'a TransferOptions),
     /// Elements in the file's type, and the buffer that gets them with their heap objects.
     Heaped(Vec<u8>, &'a mut Heaped),
@@ -361,7 +361,7 @@ impl ManyWrite<'_> {
         Ok(Some(Renewal { selection, dims, old, new }))
     }
 
-    /// Which cells come from where.
+    /// The source of each cell.
     fn plan<'s>(&'s self, renewal: Option<&'s Renewal>) -> Result<(Option<Plan>, Source<'s>)> {
         let (dataset, dims) = (self.dataset, self.dataset.dims());
         let (datatype, plain) = (&dataset.datatype, TransferOptions::default());

@@ -55,7 +55,7 @@ fn contains(block: &(Dims, Dims), start: &[u64], count: &[u64]) -> bool {
     inner.zip(outer).all(|(inner, outer)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// Lets a block grow by another that follows it along one axis.
+/// Extends a block by another that follows it along one axis.
 fn extend(block: &mut (Dims, Dims), start: &[u64], count: &[u64]) -> bool {
     let same = |axis: &usize| block.0[*axis] == start[*axis] && block.1[*axis] == count[*axis];
     let mut others = (0..start.len()).filter(|axis| !same(axis));
@@ -87,7 +87,7 @@ impl DatasetState {
     pub(crate) fn move_overwritten(&self, moved: &mut bool) -> Result<()> {
         let overwritten =
             std::mem::take(&mut *self.overwritten.lock().unwrap_or_else(PoisonError::into_inner));
-        // What cannot be moved stays behind what is moved, and the file as long as it is.
+        // Strings that cannot be moved stay, and the file keeps its length.
         if overwritten.unknown || !self.waits_with_references() {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl DatasetState {
         Ok(())
     }
 
-    /// Lets cells refer to copies of collections.
+    /// Makes cells refer to copies of collections.
     fn refer_to_copies(&self, block: &Selection, dims: &Dims, copies: &Copies) -> Result<()> {
         let mut elements = self.buffer(block.count(dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
@@ -213,7 +213,7 @@ impl DatasetState {
         Ok(Some(Selection::points(start.len(), points)?))
     }
 
-    /// Looks where that is which elements refer to.
+    /// Finds the objects that elements refer to.
     fn find(&self, block: &Selection, dims: &Dims, found: &mut Found) -> Result<()> {
         let mut elements = self.buffer(block.count(dims))?;
         self.read(block, &self.datatype, Output::zeroed(&mut elements))?;
@@ -238,7 +238,7 @@ struct Found {
 struct Pieces {
     start: Dims,
     count: Dims,
-    /// Of the first axis: how much a piece has, and how much is left.
+    /// Indices of the first axis in a piece, and how many are left.
     step: u64,
     left: u64,
 }

@@ -12,7 +12,7 @@ use pumice_space::{Dims, Points, Selection, UNLIMITED};
 struct Reach {
     bits: u8,
     chunk: Dims,
-    /// By axis: how much the number of a chunk grows with one step.
+    /// For each axis, how much the number of a chunk grows with one step.
     strides: Dims,
 }
 
@@ -61,7 +61,7 @@ impl DatasetState {
         points.to_list().chunks_exact(points.rank().max(1)).try_for_each(|cell| reach.check(cell))
     }
 
-    /// How far the index reaches, unless that is the whole extent, as mostly.
+    /// The reach of the index, unless that is the whole extent, as mostly.
     fn short_reach(&self, dims: &Dims) -> Option<Reach> {
         let (Layout::Chunked { index, .. } | Layout::Structured { index, .. }) = &self.message
         else {

@@ -46,7 +46,7 @@ impl DatasetState {
             }
         }
         self.object.follow(&object);
-        // After the extent: who counted before and took the old one finds another number.
+        // After the extent: a request with the old extent and the old count finds another count.
         self.resizes.fetch_add(1, Ordering::Release);
         Ok(())
     }

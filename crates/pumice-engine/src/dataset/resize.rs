@@ -55,7 +55,7 @@ pub(super) enum Fate {
 #[derive(Default)]
 pub(super) struct Changes {
     gone: Vec<Dims>,
-    /// With the address of the new form.
+    /// Rewritten chunks with their new addresses.
     pub(super) rewritten: Vec<(Dims, u64)>,
     /// Elements that go and refer to the global heap.
     dropped: Vec<u8>,
@@ -318,7 +318,7 @@ impl DatasetState {
         Ok(affected)
     }
 
-    /// Lets index, cache and header follow the new extent.
+    /// Applies the new extent to index, cache and header.
     fn apply(
         &self,
         table: &ChunkTable,
@@ -332,7 +332,7 @@ impl DatasetState {
         // All that are concerned and in memory, whether changed or not.
         let mut keys = border.unwrap_or_else(|| exclusive.resident_keys());
         keys.retain(|key| !matches!(self.fate(key, dims), Ok(Fate::Same)));
-        // Whoever writes one of them back has to end before index and space change.
+        // A write-back of one of them must end before index and space change.
         let held = exclusive.hold(&keys);
         let change = self.medium().change();
         if let Err(error) = self.set_extent(&extent) {
@@ -433,7 +433,7 @@ impl DatasetState {
         }
         if let Some(sources) = &self.sources {
             if sources.has_no_end() {
-                let what = "the extent of a virtual dataset that follows its sources";
+                let what = "the extent of a virtual dataset with an unlimited mapping follows its sources and cannot be set";
                 return Err(Error::Invalid(what.into()));
             }
             return sources.check_extent(dims);

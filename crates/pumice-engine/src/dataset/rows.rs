@@ -68,7 +68,7 @@ impl DatasetState {
         let write = self.cache().begin_write(&self.cached, chunks)?;
         let line = Line { write, outcome: Mutex::new(Ok(())) };
         let look = Look::new(&rows);
-        // Whoever is first has room made; nobody waits for that.
+        // The first band makes room; no other waits for that.
         let made = AtomicBool::new(!new);
         executor.run(rows.bands(), &|band| {
             let Some(neighbours) = look.finish() else { return };
@@ -94,10 +94,10 @@ impl DatasetState {
 /// The write requests of a band.
 type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
 
-/// Where bands are written.
+/// The line in which bands are written.
 struct Line<'s> {
     write: WriteInParts<'s, Hdf5>,
-    /// With the first error.
+    /// The first error.
     outcome: Mutex<Result<()>>,
 }
 
@@ -132,7 +132,7 @@ struct Look<'a> {
     /// The next band to check, and how many are checked.
     next: AtomicUsize,
     done: AtomicUsize,
-    /// How many cells follow a neighbour in their row.
+    /// The number of cells that follow a neighbour in their row.
     neighbours: AtomicUsize,
     wrong: AtomicBool,
 }
@@ -183,7 +183,7 @@ impl Drop for Looked<'_> {
     }
 }
 
-/// Looks at the rows of a band.
+/// Checks the rows of a band.
 struct Neighbours<'a>(&'a RowGrid<'a>, usize);
 
 impl Work for Neighbours<'_> {
@@ -206,7 +206,8 @@ trait Encoder: Sized {
     /// The form of columns before they are split by chunk.
     type Known<'a>;
 
-    /// For a chunk of `dims` cells that begins at column `first` and will have about `count` cells.
+    /// An encoder for a chunk of `dims` cells that begins at column `first` and will have about
+    /// `count` cells.
     fn new(dims: [u64; 2], first: u32, count: usize, aim: Aim) -> Option<Self>;
 
     fn look_at(columns: &[u32], range: Range<usize>) -> Self::Known<'_>;
@@ -216,7 +217,7 @@ trait Encoder: Sized {
     fn finish_all(encoders: Vec<Self>) -> Vec<RowCells>;
 }
 
-/// For cells that are scattered.
+/// Encodes scattered cells.
 impl Encoder for RowEncoder {
     type Known<'a> = RowSteps<'a>;
 
@@ -239,7 +240,7 @@ impl Encoder for RowEncoder {
     }
 }
 
-/// For cells that mostly stand in runs.
+/// Encodes cells that mostly stand in runs.
 impl Encoder for RunEncoder {
     type Known<'a> = RowBreaks<'a>;
 

@@ -49,7 +49,7 @@ pub struct DatasetSpec {
     pub committed: Option<Committed>,
     /// Its current and maximum dimensions.
     pub extent: Extent,
-    /// How it is stored.
+    /// The storage layout.
     pub layout: LayoutSpec,
     /// Its fill value, one element of its type; zero if not given.
     pub fill: Option<Vec<u8>>,
@@ -65,7 +65,7 @@ pub struct DatasetSpec {
     pub track_times: bool,
     /// Whether attributes store their creation order.
     pub track_attribute_order: bool,
-    /// How many attributes are stored in messages at most, and how many in dense storage at least.
+    /// The most attributes in messages, and the fewest in dense storage.
     pub attribute_phase_change: Option<(u16, u16)>,
 }
 
@@ -102,7 +102,9 @@ impl DatasetSpec {
     fn fill_message(&self) -> Result<Fill> {
         match (&self.fill, self.undefined_fill) {
             (_, false) => Ok(self.fill.clone().map_or(Fill::Default, Fill::Value)),
-            (Some(_), true) => Err(Error::Invalid("a fill value and none at all".into())),
+            (Some(_), true) => Err(Error::Invalid(
+                "a dataset cannot have a fill value and no fill value: set one or the other".into(),
+            )),
             (None, true) if self.fill_time == FillTime::Allocation => {
                 Err(Error::Invalid("space is to be filled, but there is no fill value".into()))
             }
@@ -110,7 +112,7 @@ impl DatasetSpec {
         }
     }
 
-    /// When space is taken.
+    /// When space is allocated.
     fn allocation(&self) -> AllocationTime {
         match (self.allocation, &self.layout) {
             (AllocationTime::Default, LayoutSpec::Compact) => AllocationTime::Early,
@@ -136,7 +138,7 @@ impl DatasetSpec {
     }
 }
 
-/// How a new dataset is stored.
+/// The storage layout of a new dataset.
 #[derive(Clone, Debug)]
 pub enum LayoutSpec {
     /// In the object header.
@@ -159,7 +161,7 @@ pub enum LayoutSpec {
     },
     /// In other datasets.
     Virtual {
-        /// Which elements are where.
+        /// The mappings to sources.
         mappings: Vec<VirtualMapping>,
     },
     /// In sparse chunks.
@@ -480,7 +482,7 @@ fn index_info(
         )));
     }
     let now = dims.iter().zip(chunk).map(|(&length, &chunk)| length.div_ceil(chunk));
-    // Those of a sparse dataset need no numbers: a B-tree finds them by their coordinates.
+    // A sparse dataset needs no numbers: a B-tree finds chunks by coordinates.
     if !is_sparse(&spec.layout) && now.into_iter().try_fold(1u64, u64::checked_mul).is_none() {
         let what = format!(
             "{dims:?} cells in chunks of {chunk:?}: more than 2^64 of them; take larger ones, a smaller shape, or a \

@@ -6,7 +6,7 @@
 use super::DatasetState;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many hold off changes of the extent.
+/// The number of holds on the extent.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     count: Mutex<usize>,

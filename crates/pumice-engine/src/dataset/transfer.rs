@@ -16,19 +16,19 @@ use pumice_space::{
 };
 use pumice_types::{Conversion, Datatype, Transform};
 
-/// How elements get between file and memory, besides which ones.
+/// Options for moving elements between file and memory.
 #[derive(Clone, Debug, Default)]
 pub struct TransferOptions {
     /// Arithmetic on every element in its memory type: after a read, before a write.
     pub transform: Option<Transform>,
-    /// Which places of a buffer of this shape elements go to or come from; otherwise the buffer
+    /// The cells of a buffer of this shape that elements go to or come from; otherwise the buffer
     /// holds the selected elements one after another.
     pub memory: Option<(Selection, Vec<u64>)>,
     /// Whether chunks are read although the checksum of a filter does not match.
     pub unverified: bool,
     /// Whether the values are stored before the call returns.
     pub write_through: bool,
-    /// How many bytes go through a buffer at a time where elements are converted, if not as many as usual.
+    /// Bytes of the conversion buffer, if not the default.
     pub piece: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl DatasetState {
         self.read_with(selection, memory_type, output, &TransferOptions::default())
     }
 
-    /// As [`read`](Self::read), in the way that `options` say.
+    /// Reads cells with these options; see [`read`](Self::read).
     pub fn read_with(
         &self,
         selection: &Selection,
@@ -73,7 +73,7 @@ impl DatasetState {
         self.write_with(selection, memory_type, bytes, &TransferOptions::default())
     }
 
-    /// As [`write`](Self::write), in the way that `options` say.
+    /// Writes cells with these options; see [`write`](Self::write).
     pub fn write_with(
         &self,
         selection: &Selection,
@@ -102,7 +102,7 @@ impl DatasetState {
         }
     }
 
-    /// Where a read puts elements of `memory_type`.
+    /// The target in memory of elements of `memory_type`.
     pub(super) fn target<'a>(
         &'a self,
         memory_type: &Datatype,
@@ -114,7 +114,7 @@ impl DatasetState {
             && places.as_points().is_some_and(|points| repeats(points, shape))
         {
             // Two threads must never write to one place.
-            let what = "a read cannot go to points in memory of which one repeats";
+            let what = "a read cannot go to points in memory that repeat";
             return Err(Error::Invalid(what.into()));
         }
         let mut conversion = Conversion::new(&self.datatype, memory_type)?;
@@ -128,7 +128,7 @@ impl DatasetState {
         Ok(target.members(self.lacks_parts(memory_type)))
     }
 
-    /// Where a write takes elements of `memory_type` from.
+    /// The source in memory of elements of `memory_type`.
     pub(super) fn source<'a>(
         &self,
         memory_type: &Datatype,
@@ -149,7 +149,7 @@ impl DatasetState {
         self.datatype.has_varlen() && !memory_type.has_varlen()
     }
 
-    /// Which cells of which chunk go to or come from which place in memory.
+    /// The parts of a transfer: the cells of each chunk, and their positions in memory.
     pub(super) fn parts(
         &self,
         selection: &Selection,
@@ -329,7 +329,7 @@ impl DatasetState {
         cells_by_chunk(selection, &grid)?.map(part).collect()
     }
 
-    /// How many cells are selected. A null extent has no dimensions either, but no cell.
+    /// The number of selected cells. A null extent has no dimensions either, but no cell.
     pub(super) fn count(&self, selection: &Selection, dims: &Dims) -> u64 {
         if self.null { 0 } else { selection.count(dims) }
     }
@@ -451,7 +451,7 @@ fn list(points: &Points<'_>) -> Result<Selection> {
     Ok(Selection::points(points.rank(), points.to_list())?)
 }
 
-/// How many chunks the box around a selection touches.
+/// The number of chunks that the box around a selection touches.
 pub(super) fn chunks_within(selection: &Selection, dims: &Dims, chunk: &[u64]) -> u64 {
     let Some((first, last)) = selection.bounds(dims) else { return 0 };
     let axes = first.iter().zip(&last).zip(chunk);

@@ -281,7 +281,7 @@ impl DatasetState {
             let mut cell = first.to_vec();
             let Some(before) = cell[axis].checked_sub(1) else { continue };
             cell[axis] = before;
-            // What cannot be read has no room.
+            // An element that cannot be read has no room.
             let found = Selection::points(cell.len(), cell).map_err(Error::from);
             let _ = found.and_then(|cell| self.read_heaped(&cell));
         }
@@ -372,7 +372,7 @@ impl DatasetState {
     }
 }
 
-/// Where each of the points stands for the last time, if one repeats.
+/// The last position of each point, if one repeats.
 fn last_of_each(rank: usize, points: &[u64]) -> Option<Vec<usize>> {
     let point = |at: usize| &points[at * rank..(at + 1) * rank];
     let mut order: Vec<usize> = (0..points.len() / rank.max(1)).collect();

@@ -10,7 +10,7 @@ mod endless;
 mod write;
 
 use super::DatasetState;
-use crate::file::{File, Kept};
+use crate::file::{File, KeptFile};
 use crate::{Error, Result, group, outside};
 use endless::{
     block, first_cells, is_numbered, layer, numbered, plain, unlimited_axis, with_trail,
@@ -29,29 +29,30 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// How many virtual datasets may lead to each other before that counts as a circle.
+/// The deepest nesting of virtual datasets; deeper ones count as a circle.
 const MAX_NESTING: usize = 16;
 /// The most numbered sources that are looked for.
 const MAX_BLOCKS: u64 = 1 << 20;
 /// The most runs of a selection.
 const MAX_RUNS: usize = 1 << 23;
-/// How many sources are kept open.
+/// The most sources that are kept open.
 const KEPT: usize = 256;
 
 thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How far virtual datasets without end reach.
+/// The extent of virtual datasets without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualView {
-    /// To the first element that any source lacks, instead of the last that one has.
+    /// Whether the extent ends at the first element that any source lacks, instead of the last that
+    /// one has.
     pub first_missing: bool,
-    /// How many numbered sources in a row may be missing before one that is there.
+    /// The most numbered sources in a row that may be missing before one that exists.
     pub gap: u64,
 }
 
-/// Where the elements of a virtual dataset are.
+/// The sources of a virtual dataset.
 pub struct Virtual {
     file: Weak<File>,
     /// The number of that file.
@@ -60,14 +61,14 @@ pub struct Virtual {
     mappings: Vec<VirtualMapping>,
     sources: Mutex<Sources>,
     /// Files of sources that were written to since the last commit.
-    written: Mutex<Vec<Kept>>,
+    written: Mutex<Vec<KeptFile>>,
 }
 
 /// The sources that were looked up.
 #[derive(Default)]
 struct Sources {
     /// Sources in other files that are kept open, by file and path.
-    kept: HashMap<(String, String), (Arc<DatasetState>, Kept)>,
+    kept: HashMap<(String, String), (Arc<DatasetState>, KeptFile)>,
     /// Files that keep this one open, or are this one, by the names that led to them.
     not_kept: HashMap<String, Weak<File>>,
 }
@@ -86,7 +87,7 @@ struct Piece {
     source: Source,
     from: Selection,
     to: Selection,
-    /// Where `from` is the beginning of a selection without end: that one.
+    /// The endless selection of which `from` is the beginning.
     endless: Option<Selection>,
 }
 
@@ -95,11 +96,14 @@ pub(super) fn store(file: &File, mappings: &[VirtualMapping], extent: &Extent) -
     for mapping in mappings {
         let (source, target) = (&mapping.source, &mapping.target);
         if target.rank().is_some_and(|rank| rank != extent.dims().len()) {
-            let what = format!("a part of another rank than {:?}", extent.dims());
+            let what = format!(
+                "a part of a virtual dataset has another rank than its shape {:?}",
+                extent.dims()
+            );
             return Err(Error::Invalid(what));
         }
         if source.is_unlimited() && !target.is_unlimited() {
-            let what = "a source without end for a part that has one";
+            let what = "a source has no end, but its part of the virtual dataset has one";
             return Err(Error::Invalid(what.into()));
         }
     }
@@ -143,7 +147,8 @@ impl Virtual {
         for mapping in self.mappings.iter().filter(|mapping| !mapping.target.is_all()) {
             let Some((_, last)) = mapping.target.bounds(&vast) else { continue };
             if last.iter().zip(dims).any(|(last, side)| last >= side) {
-                let what = format!("{dims:?} has not all parts of the virtual dataset");
+                let what =
+                    format!("the shape {dims:?} does not contain all parts of the virtual dataset");
                 return Err(Error::Invalid(what));
             }
         }
@@ -300,7 +305,8 @@ impl Virtual {
         }
         match outside::open(&own, name, outside::VIRTUAL_FOLDERS) {
             Ok(file) => Ok(Some(file)),
-            // What is there but cannot be opened, say because it is locked, is not missing.
+            // A file that exists but cannot be opened, for example because it is locked, is not
+            // missing.
             Err(Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -315,7 +321,7 @@ impl Virtual {
         file: &Arc<File>,
         named: &Arc<File>,
     ) {
-        let kept = Kept::new(self.number, file);
+        let kept = KeptFile::new(self.number, file);
         let mut sources = self.sources();
         let mut before = Sources::default();
         if sources.kept.len().max(sources.not_kept.len()) >= KEPT {
@@ -476,7 +482,8 @@ impl Piece {
         // Elements arrive in the order of the source's cells.
         pairs.sort_unstable_by_key(|pair| pair.cell);
         let cells = source_dims.iter().try_fold(1u64, |cells, &side| cells.checked_mul(side));
-        let cells = cells.ok_or_else(|| Error::Invalid("a source without end".into()))?;
+        let cells =
+            cells.ok_or_else(|| Error::Invalid("the selection of a source has no end".into()))?;
         let runs = pairs.iter().map(|pair| Run { start: pair.cell, len: pair.len });
         let selection = CellSet::from_runs(cells, runs)?.to_selection(&source_dims)?;
         Ok(Some((selection, pairs)))
@@ -513,7 +520,7 @@ fn linear(cell: &[u64], dims: &[u64]) -> u64 {
         .fold(0, |number, (&index, &side)| number.saturating_mul(side).saturating_add(index))
 }
 
-/// From "virtual cell to source cell" and "virtual cell to place": "source cell to place".
+/// Combines "virtual cell to source cell" with "virtual cell to place" to "source cell to place".
 fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     let (mut pairs, mut first) = (Vec::new(), 0);
     for place in wanted {
@@ -529,7 +536,7 @@ fn overlap(sources: &[Segment], wanted: &[Segment]) -> Vec<Segment> {
     pairs
 }
 
-/// One virtual dataset deeper than before, as long as it lives.
+/// Counts one more level of nesting as long as it lives.
 struct Deeper;
 
 impl Deeper {
@@ -539,7 +546,7 @@ impl Deeper {
                 nesting.set(depth + 1);
                 Ok(Self)
             }
-            _ => Err(Error::Invalid("virtual datasets that lead to each other in a circle".into())),
+            _ => Err(Error::Invalid("virtual datasets lead to each other in a circle".into())),
         })
     }
 }

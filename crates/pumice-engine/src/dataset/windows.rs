@@ -7,6 +7,7 @@
 mod cells;
 mod columns;
 mod rows;
+mod whole;
 mod window;
 
 pub use self::window::{Window, WindowRows};
@@ -14,9 +15,11 @@ pub use self::window::{Window, WindowRows};
 use super::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::Executor;
+use pumice_layout::buffer::Room;
 use pumice_layout::{ReadRequest, RowPart, RowsFound, Storage};
 use pumice_space::Dims;
 use pumice_types::{Conversion, Element};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -135,6 +138,10 @@ impl DatasetState {
         mut into: LinesInto<'_, T>,
     ) -> Result<bool> {
         let _no_resize = self.gate();
+        check_extent(window.end()?, &self.dims())?;
+        if self.read_whole_rows(window, &mut into)? {
+            return Ok(true);
+        }
         let plan = self.plan_window(window)?;
         let Some(mut plan) = plan else { return Ok(false) };
         self.cache().read(&self.cached, plan.requests())?;
@@ -305,6 +312,29 @@ impl Stripe {
         listed.extend((before..).take(part.len()));
         (self.columns.end, self.index) = (part.end, Index::Listed(listed));
     }
+}
+
+/// What each chunk has, as elements of memory.
+fn converted<'a, T: Element>(
+    found: &'a [Option<RowsFound>],
+    conversion: &Conversion,
+) -> Result<Vec<Cow<'a, [u8]>>> {
+    let one = |found: &'a Option<RowsFound>| {
+        let bytes = found.as_ref().map_or(&[][..], |found| &found.values);
+        if conversion.is_noop() {
+            return Ok(Cow::Borrowed(bytes));
+        }
+        let count = bytes.len() / conversion.source_size();
+        let mut elements = pumice_medium::zeroed(count * size_of::<T>())?;
+        conversion.convert(bytes, &mut elements)?;
+        Ok(Cow::Owned(elements))
+    };
+    found.iter().map(one).collect()
+}
+
+/// Room for so many elements, all of which will be written, in the memory that a list has if that is enough.
+fn fresh<E: bytemuck::Pod>(list: &mut Vec<E>, count: usize) -> Result<Room<E>> {
+    Room::reusing(std::mem::take(list), count)
 }
 
 /// Makes a list one of so many zeros. Memory that is fresh from the system is zero, and left to whoever fills it first.

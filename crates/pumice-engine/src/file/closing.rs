@@ -12,7 +12,7 @@ use pumice_format::messages::kind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// From how many bytes of free space on it is worth moving data there.
+/// The free bytes from which on it is worth moving data.
 const LEAST_GAIN: u64 = 512;
 
 /// The size from which moving data takes noticeable time.
@@ -27,7 +27,7 @@ impl File {
         let Some(file) = Arc::into_inner(self) else { return committed };
         file.closes.store(false, Ordering::Relaxed);
         match (committed, file.finish()) {
-            // What could not be stored is lost by now.
+            // Chunks that could not be stored are lost by now.
             (Err(error), Err(lost)) if error.is_not_stored() => Err(lost),
             (committed, finished) => committed.and(finished),
         }
@@ -52,7 +52,7 @@ impl File {
             Err(_) => self.give_up()?,
         }
         if self.store_ends().is_err() {
-            // As before.
+            // As above: all was committed before.
             self.give_up()?;
         }
         if self.marks.load(Ordering::Relaxed) != 0 {
@@ -166,12 +166,12 @@ impl File {
     fn move_strings(&self) -> Result<()> {
         let mut moved = false;
         for dataset in self.open_datasets() {
-            // As above: what fails leaves cells as they are, or with what they are to refer to.
+            // A failure leaves cells as they are, or with the references that they are to have.
             if self.loses_space() && dataset.move_overwritten(&mut moved).is_err() {
                 break;
             }
         }
-        // What cannot be stored has been told of.
+        // Refused chunks were reported before.
         if moved { unless_stored(self.commit_all(true)).map(drop) } else { Ok(()) }
     }
 

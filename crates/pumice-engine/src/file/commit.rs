@@ -67,7 +67,7 @@ impl File {
     /// space, and commits if that is not enough.
     pub fn relieve(&self) -> Result<()> {
         if self.spill()? {
-            // What cannot be stored is not the matter of this change: who flushes or closes the file learns of it.
+            // Refused chunks are not the matter of this change: flush and close report them.
             let _ = unless_stored(self.commit_all(false))?;
         }
         Ok(())

@@ -150,7 +150,7 @@ pub(super) fn attribute_header(
 ) -> ObjectHeader {
     let phase_change = phase_change
         .map(|(max_compact, min_dense)| PhaseChange { max_compact, min_dense })
-        // What is usual is not stored.
+        // Defaults are not stored.
         .filter(|&PhaseChange { max_compact, min_dense }| (max_compact, min_dense) != (8, 6));
     ObjectHeader { track_attribute_order, phase_change, ..ObjectHeader::new() }
 }

@@ -21,12 +21,12 @@ const TOGETHER: usize = 64;
 pub(super) struct Forgetting {
     /// How many datasets the last pass left. Held during a pass.
     kept: Mutex<usize>,
-    /// How often some were forgotten; changes only while the list is held.
+    /// Counts passes; changes only while the list is held.
     times: AtomicU64,
 }
 
 impl Forgetting {
-    /// Takes note that some were forgotten. The list is held.
+    /// Counts a pass. The list is held.
     pub(super) fn note(&self) {
         self.times.fetch_add(1, Ordering::Release);
     }
@@ -57,7 +57,7 @@ impl File {
         self.forget_idle_datasets()?;
         let made = Arc::new(made);
         let before = self.datasets().insert(made.object().address(), made.clone());
-        // What was there before at this address is no more.
+        // An older dataset at this address no longer exists.
         drop(before);
         Ok(made)
     }

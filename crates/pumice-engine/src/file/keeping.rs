@@ -17,12 +17,12 @@ fn all() -> MutexGuard<'static, HashMap<u64, Vec<u64>>> {
 }
 
 /// A file that another keeps open.
-pub(crate) struct Kept {
+pub(crate) struct KeptFile {
     file: Arc<File>,
     by: u64,
 }
 
-impl Kept {
+impl KeptFile {
     /// Lets the file with the number `by` keep `file` open, unless `file` keeps it already,
     /// directly or through others.
     pub(crate) fn new(by: u64, file: &Arc<File>) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptFile {
     fn drop(&mut self) {
         let mut all = all();
         let Some(kept) = all.get_mut(&self.by) else { return };
@@ -79,16 +79,16 @@ mod tests {
             File::create(Arc::new(MemoryStore::default()), cache, &Default::default()).unwrap()
         };
         let [a, b, c] = [made(), made(), made()];
-        assert!(Kept::new(a.number, &a).is_none());
-        let first = Kept::new(a.number, &b).unwrap();
-        let again = Kept::new(a.number, &b).unwrap();
-        let second = Kept::new(b.number, &c).unwrap();
-        assert!(Kept::new(c.number, &a).is_none() && Kept::new(b.number, &a).is_none());
+        assert!(KeptFile::new(a.number, &a).is_none());
+        let first = KeptFile::new(a.number, &b).unwrap();
+        let again = KeptFile::new(a.number, &b).unwrap();
+        let second = KeptFile::new(b.number, &c).unwrap();
+        assert!(KeptFile::new(c.number, &a).is_none() && KeptFile::new(b.number, &a).is_none());
         drop(first);
-        assert!(Kept::new(c.number, &a).is_none());
+        assert!(KeptFile::new(c.number, &a).is_none());
         drop(again);
-        let third = Kept::new(c.number, &a).unwrap();
-        assert!(Kept::new(a.number, &b).is_none());
+        let third = KeptFile::new(c.number, &a).unwrap();
+        assert!(KeptFile::new(a.number, &b).is_none());
         drop((second, third));
         assert!([&a, &b, &c].iter().all(|file| !all().contains_key(&file.number)));
     }

@@ -8,7 +8,7 @@ use crate::version::CreateOptions;
 use crate::{Result, survey};
 use pumice_cache::Config;
 use pumice_format::superblock::Superblock;
-use pumice_medium::{Found, Medium};
+use pumice_medium::{Medium, SearchResult};
 use pumice_store::{ReadOp, Store};
 use std::io;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ const CACHE: u64 = 4 << 20;
 const LEAST_READ: u64 = 256;
 
 /// Searches for unused space below `end` in a store whose HDF5 part begins at `base`. Reads at most
-/// `budget` bytes.
+/// `allowed` bytes.
 pub(super) fn look(
     store: &Arc<dyn Store>,
     base: u64,
     end: u64,
     superblock: &Superblock,
     allowed: u64,
-) -> Found {
+) -> SearchResult {
     let metered = Arc::new(Metered { store: store.clone(), left: AtomicU64::new(allowed) });
     let view = view(metered.clone(), base, end, superblock);
     match view.and_then(|file| survey::unused(&file, end)) {
-        Ok(ranges) => Found::Unused(ranges),
-        Err(_) if metered.left.load(Ordering::Relaxed) == 0 => Found::TooMuch,
-        Err(_) => Found::Nothing,
+        Ok(ranges) => SearchResult::Unused(ranges),
+        Err(_) if metered.left.load(Ordering::Relaxed) == 0 => SearchResult::TooMuch,
+        Err(_) => SearchResult::Nothing,
     }
 }
 

@@ -49,7 +49,7 @@ impl File {
         // A multi file has an end for each of its members.
         let stored_end = match form {
             Form::Multi => superblock.end_of_file.min(total),
-            // Who writes beside readers need not have said yet, or ever, where the file ends.
+            // A SWMR writer may not have written the file's end yet, or never will.
             _ if superblock.consistency_flags & OPEN_FOR_SWMR_WRITING != 0 => total,
             Form::Single(_) | Form::Family => superblock.end_of_file,
         };
@@ -156,7 +156,7 @@ fn begin_multi(
     options: &CreateOptions,
 ) -> Result<()> {
     let Some(DriverInfo::Multi(members)) = &extension.driver else {
-        let what = "a store of several parts whose file does not say what they are";
+        let what = "the store has several parts, but the file has no driver information about them";
         return Err(Error::Invalid(what.into()));
     };
     extension.file_space.as_ref().map_or(Ok(()), multi::check_space)?;

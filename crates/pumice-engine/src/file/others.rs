@@ -4,16 +4,16 @@
 use super::File;
 use super::refused::worse;
 use crate::Result;
-use crate::open_files::Place;
+use crate::open_files::OpenEntry;
 use std::sync::{Arc, PoisonError, Weak};
 
 impl File {
     /// Whether the path of this file still names it.
     pub(crate) fn is_at_its_path(&self) -> bool {
-        self.place.get().is_none_or(Place::is_at_its_path)
+        self.place.get().is_none_or(OpenEntry::is_at_its_path)
     }
 
-    /// Takes note that it has led to another file.
+    /// Notes that it has led to another file.
     pub(crate) fn note_outside(&self, other: &Arc<File>) {
         if !self.writable() || !other.writable() || std::ptr::eq(self, &**other) {
             return;

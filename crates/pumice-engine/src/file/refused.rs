@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The most datasets that an error names.
 const MOST_NAMED: usize = 8;
 
-/// Gives errors apart that say that all could be stored but some chunks.
+/// Separates the error that some chunks were not stored from all others.
 pub(super) fn unless_stored(result: Result<()>) -> Result<Result<()>> {
     match result {
         Err(error) if !error.is_not_stored() => Err(error),
@@ -58,7 +58,7 @@ impl File {
         Ok(left)
     }
 
-    /// The error that names the chunks that were not stored, if there are any. `last`: they are
+    /// The error that names the chunks that were not stored, if there are any. `lost`: they are
     /// lost, because the file is being closed.
     pub(super) fn told(&self, refused: Vec<Refused<Hdf5>>, lost: bool) -> Result<()> {
         let mut refused = refused.into_iter().map(|one| (self.named(&one), one));

@@ -24,7 +24,9 @@ impl File {
     pub fn start_swmr_write(&self) -> Result<()> {
         self.medium.require_writable()?;
         if self.medium.writes_swmr() {
-            return Err(Error::Invalid("SWMR has been started already".into()));
+            return Err(Error::Invalid(
+                "SWMR was started already; it ends when the file is closed".into(),
+            ));
         }
         let version = self.superblock.version;
         if version < 3 {
@@ -83,7 +85,7 @@ impl File {
         for dataset in self.open_datasets() {
             refreshed = refreshed.and(dataset.refresh(self));
         }
-        // What was read meanwhile by somebody who had not been refreshed yet.
+        // Chunks that a dataset read before its own refresh.
         self.heap.forget_read();
         // Else what is not known as it is now would be read by what it was.
         if refreshed.is_ok() || !self.medium.is_unlocked() {

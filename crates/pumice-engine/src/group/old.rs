@@ -69,7 +69,7 @@ impl OldGroup {
         Self { root, names, nodes, leaves, sizes, leaf_k, internal_k }
     }
 
-    /// Where it is.
+    /// The addresses of B-tree and heap.
     pub(crate) fn table(&self) -> SymbolTable {
         SymbolTable { btree_address: self.root, heap_address: self.names.address() }
     }
@@ -165,7 +165,7 @@ impl OldGroup {
         }
     }
 
-    /// Where a name is in a symbol table node, or would be.
+    /// The position of a name in a symbol table node, or where it would be.
     fn position(&mut self, io: &Medium, leaf: u64, name: &str) -> Result<Result<usize, usize>> {
         self.leaf(io, leaf)?;
         let entries = self.leaves.get(&leaf).map_or(&[][..], |leaf| &leaf.value.entries);

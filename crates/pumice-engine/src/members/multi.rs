@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of which files a new file is to consist.
+/// The members of a new file, by kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ByKind {
@@ -32,7 +32,7 @@ pub enum ByKind {
     Multi,
 }
 
-/// How names of members end, the one with the superblock first.
+/// The endings of members' names, the one with the superblock first.
 const NAMES: [(ByKind, &[&str]); 3] = [
     (ByKind::Split, &["-m.h5", "-r.h5"]),
     (ByKind::SplitMetaRaw, &[".meta", ".raw"]),
@@ -69,7 +69,7 @@ impl ByKind {
         Multi { map, members: endings.iter().enumerate().map(member).collect() }
     }
 
-    /// Where the members begin.
+    /// The first address of each member.
     pub fn starts(self) -> Vec<u64> {
         self.members().members.iter().map(|member| member.start).collect()
     }
@@ -153,7 +153,7 @@ pub(super) fn reading(whole: &Path, multi: &Multi) -> Arc<JoinedStore> {
     Arc::new(JoinedStore::new(multi.members.iter().map(part).collect(), Gaps::Errors))
 }
 
-/// Where the next member begins.
+/// The address where the next member begins.
 fn limit(multi: &Multi, member: &MultiMember) -> u64 {
     let starts = multi.members.iter().map(|other| other.start);
     starts.filter(|&start| start > member.start).min().unwrap_or(u64::MAX)
@@ -185,7 +185,7 @@ pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<(
     let mut members: Vec<&MultiMember> = multi.members.iter().collect();
     members.sort_by_key(|member| member.start);
     if members.iter().map(|member| member.start).ne(starts.iter().copied()) {
-        let what = "members in other places than those of the store";
+        let what = "the file's members begin elsewhere than the store's parts";
         return Err(Error::Invalid(what.into()));
     }
     // The bytes before the superblock are not addressed.
@@ -196,7 +196,7 @@ pub(crate) fn divide(medium: &Medium, starts: &[u64], multi: &Multi) -> Result<(
         Some(PartSpace { start: relative(start), end: relative(end), limit: relative(limit) })
     };
     let Some(spaces) = members.iter().map(space).collect::<Option<Vec<_>>>() else {
-        let what = "a member with more in use than there are addresses for it";
+        let what = "a member of the file uses more than its range of addresses";
         return Err(Error::Invalid(what.into()));
     };
     let place = |kind| {

@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
             self.references(datatype, &mut values)?;
         }
         match &dataset.layout().storage {
-            // What is there belongs to other datasets.
+            // The elements belong to other datasets.
             Storage::Virtual => Ok(()),
             Storage::Unreadable(reason) => Err(Error::Unsupported(reason.clone())),
             Storage::External(_) => Err(not_understood("references from external files")),

@@ -477,7 +477,7 @@ mod tests {
             }
             let mut reader = Reader::new("test", 0, &out);
             let numbers = Numbers::open(&mut reader, values.len());
-            // Bytes after the numbers are the business of who opens them.
+            // The reader of the container checks for bytes after the numbers.
             if reader.is_empty() {
                 let list = numbers.and_then(|numbers| numbers.cells(cells, &mut ())).ok();
                 prop_assert_eq!(list, summed(&out, values.len(), cells));

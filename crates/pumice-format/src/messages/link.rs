@@ -173,7 +173,7 @@ impl LinkTarget {
             SOFT => Ok(Self::Soft { path: lossy(value) }),
             EXTERNAL => decode_external(&mut Reader::new(STRUCTURE, address, value)),
             65.. => Ok(Self::UserDefined { class, data: value.to_vec() }),
-            // Those below 64 are kept for what HDF5 will have.
+            // Classes below 64 are reserved for HDF5.
             class => Err(start.unknown("link type 0, 1 or 64 to 255", SOFT, class)),
         }
     }

@@ -13,11 +13,7 @@ impl ChunkTable {
     pub fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
         let (head, decoded) = match record.sections.as_slice() {
             [] => (record.size, self.geometry.chunk_bytes()),
-            [locations, values, ..] => {
-                let cells = locations.unfiltered.min(record.size.saturating_mul(8));
-                let rest: u64 = record.sections.iter().skip(1).map(|s| s.unfiltered).sum();
-                (values.offset.min(record.size), cells.saturating_add(rest))
-            }
+            [_, values, ..] => (values.offset.min(record.size), structured_bytes(&record)),
             [_] => (record.size, record.size),
         };
         Stored::new(record.address, record.size, record).head(head).decoded(decoded)
@@ -91,5 +87,31 @@ impl ChunkStore<Hdf5> for ChunkTable {
 
     fn delete(&self, key: &Dims) -> Result<()> {
         self.remove(key)
+    }
+}
+
+/// About the bytes of a decoded chunk of several sections, by its record: a file says there what it likes.
+fn structured_bytes(record: &ChunkRecord) -> u64 {
+    let Some((locations, others)) = record.sections.split_first() else { return record.size };
+    let cells = locations.unfiltered.min(record.size.saturating_mul(8));
+    others.iter().map(|section| section.unfiltered).fold(cells, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::structured_bytes;
+    use pumice_format::index::{ChunkRecord, SectionRecord};
+
+    #[test]
+    fn sizes_that_a_record_makes_up_have_a_sum() {
+        let mut record = ChunkRecord::dense(0x800, 100);
+        for offset in [0, 40, 60] {
+            let section = SectionRecord { offset, unfiltered: u64::MAX - 1, filter_mask: 0 };
+            record.sections.push(section);
+        }
+        assert_eq!(structured_bytes(&record), u64::MAX);
+        record.sections.pop();
+        record.sections[1].unfiltered = 12;
+        assert_eq!(structured_bytes(&record), 800 + 12);
     }
 }

@@ -6,9 +6,9 @@
 /// The block that ranges of one purpose come from now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Block {
-    /// How many bytes are put aside at a time.
+    /// Bytes that are set aside at a time.
     step: u64,
-    /// Where the part that is left begins.
+    /// The address of the rest.
     address: u64,
     /// Its bytes.
     left: u64,
@@ -40,7 +40,7 @@ impl Block {
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// It is met.
+    /// The address of the range.
     Taken(u64),
     /// The caller takes this many bytes of new space at the end and passes them to [`Blocks::add`].
     Needs(u64),
@@ -79,7 +79,7 @@ impl Blocks {
         if !block.ends_at(*end) {
             return Some(if length >= block.step { Cut::Apart } else { Cut::Needs(block.step) });
         }
-        // What is too long for a block goes through it: as much is left as was.
+        // A range too long for a block goes past it: the rest stays.
         let more = if length >= block.step { length } else { block.step };
         *end = end.checked_add(more)?;
         block.left += more;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// size alone.
 const MOST_RANGES: usize = 1 << 16;
 
-/// How many ranges of a length are tried.
+/// The most ranges of a length that are tried.
 const MOST_TRIED: usize = 16;
 
 /// Ranges that were taken so since the last commit began.
@@ -37,7 +37,7 @@ impl Early {
         }
     }
 
-    /// Takes note of a range as it was given back.
+    /// Remembers a range as it was given back.
     pub(super) fn give_back(&mut self, set: usize, length: u64, address: u64) {
         if self.given_back.len() < MOST_RANGES {
             self.given_back.insert((set, length, address));
@@ -63,8 +63,9 @@ impl Allocator {
         self.early.most = bytes;
     }
 
-    /// As [`allocate`](Self::allocate); but before the file grows, the smallest range that was given back. Only
-    /// a commit may write there, unless the range [is fresh](Self::is_fresh).
+    /// [`allocate`](Self::allocate), but takes the smallest suitable range that was given back
+    /// before the file grows. Only a commit may write there, unless the range [is
+    /// fresh](Self::is_fresh).
     pub fn allocate_early(&mut self, length: u64, purpose: Purpose) -> Option<u64> {
         let set = self.set(length, purpose);
         let allowed = self.early.bytes.saturating_add(length) <= self.early.most
@@ -92,7 +93,7 @@ impl Allocator {
         self.is_fresh(address) || self.early.taken.contains(&address)
     }
 
-    /// Which set ranges belong to that wait for a commit.
+    /// The set for ranges that wait for a commit.
     pub(super) fn early_set(&self, length: u64, purpose: Purpose) -> usize {
         match (self.rules, purpose) {
             (Rules::Plain, Purpose::Metadata) => 0,

@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(set.len(), MOST);
         assert_eq!(set.bytes(), 9 * most, "those of nine bytes");
         assert_eq!(set.take_tail(most * 32 - 7), Some((most * 32 - 16, 9)));
-        // What is free again finds its place among them.
+        // Ranges that become free later find their place among them.
         assert_eq!(set.merge(7, 9, None), (7, 18));
         assert!(set.overlaps(7, 25) && !set.overlaps(0, 7));
     }

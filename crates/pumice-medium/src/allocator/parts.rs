@@ -11,9 +11,9 @@ use pumice_format::driver_info::DataKind;
 pub struct PartSpace {
     /// Its first address.
     pub start: u64,
-    /// Where its used part ends.
+    /// The end of its used part.
     pub end: u64,
-    /// Where the next part begins.
+    /// The address where the next part begins.
     pub limit: u64,
 }
 
@@ -45,7 +45,7 @@ impl Part {
 pub struct Extent {
     /// Its first address.
     pub start: u64,
-    /// Where it ends.
+    /// The end of its used part.
     pub end: u64,
 }
 
@@ -75,7 +75,7 @@ impl Parts {
         Self { parts: parts.iter().map(part).collect(), kinds }
     }
 
-    /// How many there are.
+    /// The number of parts.
     pub fn count(&self) -> usize {
         self.parts.len()
     }
@@ -146,7 +146,7 @@ impl Parts {
         self.all().flat_map(Allocator::free_ranges).collect()
     }
 
-    /// Where the used part of the first one ends.
+    /// The end of the first part's used range.
     pub fn end(&self) -> u64 {
         self.parts.first().map_or(0, |part| part.allocator.end())
     }
@@ -166,12 +166,12 @@ impl Parts {
         self.parts.iter().all(|part| part.allocator.end() <= part.limit)
     }
 
-    /// Where the used parts of all end.
+    /// The ends of all used parts.
     pub fn ends(&self) -> Vec<u64> {
         self.all().map(Allocator::end).collect()
     }
 
-    /// How many bytes are below the ends of all.
+    /// Bytes below the ends of all parts.
     pub fn used(&self) -> u64 {
         self.parts.iter().map(|part| part.allocator.end() - part.start).sum()
     }
@@ -387,7 +387,7 @@ mod tests {
             assert_eq!(parts.allocate(4000, DataKind::Raw), None, "{rules:?}");
             assert_eq!((parts.end(), parts.free_ranges()), (end, free), "{rules:?}");
             assert!(parts.fit() && parts.is_fresh(first));
-            // What fits is still taken.
+            // Ranges that fit are still taken.
             parts.allocate(1000, DataKind::Header).unwrap();
         }
     }

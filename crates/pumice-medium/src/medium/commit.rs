@@ -23,7 +23,7 @@
 //! it is handed out.
 
 use super::images::Blocks;
-use super::parked::Place;
+use super::parked::ParkedRange;
 use super::swmr;
 use super::{Medium, State};
 use crate::journal::{self, Durability};
@@ -40,8 +40,8 @@ pub struct Snapshot {
     /// Addresses of blocks that nothing committed refers to.
     new: HashSet<u64>,
     /// Blocks that wait elsewhere in the file; each of them replaces another.
-    parked: Vec<(u64, Place)>,
-    /// Where the parts of the file end.
+    parked: Vec<(u64, ParkedRange)>,
+    /// The ends of the file's parts.
     ends: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ pub struct Snapshot {
 pub(super) struct Pending {
     images: Blocks,
     replaced: Vec<u64>,
-    parked: Vec<(u64, Place)>,
+    parked: Vec<(u64, ParkedRange)>,
     ends: Vec<u64>,
     /// The superblock while blocks are replaced, and afterwards.
     superblocks: [Vec<u8>; 2],
@@ -181,7 +181,8 @@ impl Medium {
         if pending.replaces_nothing() || self.durability == Durability::None {
             return Ok(0);
         }
-        // What is committed may say that the first part is longer than it will be: until this is done, it is.
+        // The committed superblock may state a longer first part: until this commit is done, it is
+        // valid.
         let committed = state.committed_ends.first().copied().unwrap_or_default();
         let length = self.absolute(state.allocator.end().max(committed))?;
         // Bytes behind the end are nobody's; the journal must be the last.
@@ -209,7 +210,7 @@ impl Medium {
                 .and_then(|()| journal.finish(&blocks).map_err(failed)),
         };
         if written.is_err() {
-            // What there is of it is no journal, and not to become one.
+            // An incomplete journal must not become a complete one.
             let _ = self.set_store_length(length, "drop the journal");
         }
         written?;
@@ -287,7 +288,7 @@ impl Medium {
         let ends = state.committed_ends.clone();
         state.allocator.forget(&ends);
         for part in state.allocator.extents() {
-            // What is behind that is nobody's, and in nobody's way.
+            // Bytes behind that belong to nobody and disturb nobody.
             let wanted = self.absolute(part.end)?;
             if self.stored_end(part.start).is_ok_and(|end| end > wanted) {
                 let _ = self.set_store_length(wanted, "shorten the file");
@@ -320,7 +321,7 @@ impl Medium {
         Ok(Superblock::decode(&bytes, self.base())?)
     }
 
-    /// Takes note of the superblock that the file has, of `length` bytes.
+    /// Remembers the superblock of the file, of `length` bytes.
     pub fn note_superblock(&self, length: usize) -> Result<()> {
         let bytes = self.read_superblock(length)?;
         self.state().superblock = Some(bytes);

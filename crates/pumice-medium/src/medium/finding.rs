@@ -19,7 +19,7 @@ const MOST_ALLOWED: u64 = 64 << 20;
 const AGAIN: u64 = 16;
 
 /// The result of a search.
-pub enum Found {
+pub enum SearchResult {
     /// Addresses and lengths of unused ranges.
     Unused(Vec<(u64, u64)>),
     /// More would have to be read than is allowed.
@@ -29,14 +29,14 @@ pub enum Found {
 }
 
 /// A search of the committed file with a limit of bytes to read.
-pub(super) type Look = Arc<dyn Fn(u64) -> Found + Send + Sync>;
+pub(super) type Look = Arc<dyn Fn(u64) -> SearchResult + Send + Sync>;
 
-/// How unused space is looked for.
+/// The state of the search.
 pub(super) struct Looking {
     look: Look,
-    /// Where the file ended when it was opened.
+    /// The end of the file when it was opened.
     end: u64,
-    /// By how many bytes it is to grow before the next look.
+    /// The growth at which the next search is due.
     due: u64,
 }
 
@@ -55,7 +55,7 @@ impl Medium {
         self.looks.store(false, Ordering::Relaxed);
     }
 
-    /// Looks for unused space if there is no room for `length` bytes.
+    /// Searches for unused space if there is no room for `length` bytes.
     pub(super) fn look_for_room(&self, length: u64) {
         // Readers of SWMR may be on their way to what was deleted.
         if !self.looks.load(Ordering::Relaxed) || length == 0 || self.writes_swmr() {
@@ -77,12 +77,12 @@ impl Medium {
         let mut state = self.state();
         let Some(looking) = &mut state.looking else { return };
         match found {
-            Found::TooMuch if growth < MOST_ALLOWED => {
+            SearchResult::TooMuch if growth < MOST_ALLOWED => {
                 looking.due = growth.saturating_mul(AGAIN).max(ALLOWED);
                 return;
             }
-            Found::Unused(ranges) => state.allocator.discover(&ranges),
-            Found::TooMuch | Found::Nothing => {}
+            SearchResult::Unused(ranges) => state.allocator.discover(&ranges),
+            SearchResult::TooMuch | SearchResult::Nothing => {}
         }
         self.stop_looking(&mut state);
     }

@@ -72,7 +72,7 @@ impl Held {
         }
     }
 
-    /// Takes note that there is no image at `address` any more.
+    /// Notes that there is no image at `address` any more.
     pub(super) fn remove(&mut self, address: u64) {
         if !self.list.is_empty() {
             self.replace(address, None);

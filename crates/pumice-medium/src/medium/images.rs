@@ -21,7 +21,7 @@ pub(super) type Blocks = BTreeMap<u64, Image>;
 #[derive(Default)]
 pub(super) struct Images {
     blocks: RwLock<Blocks>,
-    /// How many there are: where there are none, as mostly, reads need not ask for the lock.
+    /// The number of blocks. If it is 0, as mostly, reads need not take the lock.
     count: AtomicUsize,
 }
 
@@ -34,7 +34,7 @@ impl Images {
         self.blocks.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// The number of blocks.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
@@ -63,7 +63,7 @@ impl Images {
         self.read().range(range).map(|(&start, _)| start).collect()
     }
 
-    /// All of them.
+    /// All blocks.
     pub(super) fn all(&self) -> Blocks {
         self.read().clone()
     }

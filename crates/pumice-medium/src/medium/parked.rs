@@ -23,9 +23,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Bytes of parked blocks that are in memory at a time.
 pub(super) const TOGETHER: usize = 4 << 20;
 
-/// Where a block waits.
+/// The range where a block waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ParkedRange {
     pub(super) at: u64,
     pub(super) length: usize,
     /// Whether a commit takes it.
@@ -35,7 +35,7 @@ pub(super) struct Place {
 /// Parked blocks by address, for readers who do not take the medium's lock.
 #[derive(Default)]
 pub(super) struct Parked {
-    places: RwLock<BTreeMap<u64, Place>>,
+    places: RwLock<BTreeMap<u64, ParkedRange>>,
     count: AtomicUsize,
 }
 
@@ -48,19 +48,19 @@ pub(super) struct Parking {
     /// Bytes of the images that may be parked.
     pub(super) bytes: usize,
     /// Places that the next commit frees.
-    left: Vec<Place>,
+    left: Vec<ParkedRange>,
 }
 
 impl Parked {
-    /// Where the block at `address` is parked.
-    pub(super) fn get(&self, address: u64) -> Option<Place> {
+    /// The range of the parked block for `address`.
+    pub(super) fn get(&self, address: u64) -> Option<ParkedRange> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
         self.places.read().unwrap_or_else(PoisonError::into_inner).get(&address).copied()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Place>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, ParkedRange>) -> T) -> T {
         let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut places);
         self.count.store(places.len(), Ordering::Release);
@@ -98,7 +98,7 @@ impl Parking {
     }
 
     /// Forgets the block at `address` if it is parked there.
-    pub(super) fn remove_same(&mut self, address: u64, place: Place) {
+    pub(super) fn remove_same(&mut self, address: u64, place: ParkedRange) {
         if self.list.get(address) == Some(place) {
             self.remove(address);
         }
@@ -119,7 +119,10 @@ impl Parking {
 
     /// All parked blocks, for a commit, except for those that `newer` says are in memory. Also
     /// returns the places that the commit frees.
-    pub(super) fn fix(&mut self, newer: impl Fn(u64) -> bool) -> (Vec<(u64, Place)>, Vec<Place>) {
+    pub(super) fn fix(
+        &mut self,
+        newer: impl Fn(u64) -> bool,
+    ) -> (Vec<(u64, ParkedRange)>, Vec<ParkedRange>) {
         let mut freed = std::mem::take(&mut self.left);
         let mut taken = Vec::new();
         self.list.change(|places| {
@@ -142,16 +145,16 @@ impl Medium {
         let all = state.images.all();
         let mut parked = Vec::new();
         for (&address, image) in all.iter().filter(|(at, _)| state.parking.allowed.contains(at)) {
-            let same = |place: &Place| !place.fixed && place.length == image.len();
+            let same = |place: &ParkedRange| !place.fixed && place.length == image.len();
             let at = match state.parking.list.get(address).filter(same) {
                 Some(place) => Some(place.at),
                 None => state.allocator.allocate(image.len() as u64, DataKind::Header),
             };
             // Where addresses run out, the commit will say so.
             let Some(at) = at else { break };
-            parked.push((address, Place { at, length: image.len(), fixed: false }, image));
+            parked.push((address, ParkedRange { at, length: image.len(), fixed: false }, image));
         }
-        let op = |(_, place, image): &(u64, Place, &Image)| (place.at, Image::clone(image));
+        let op = |(_, place, image): &(u64, ParkedRange, &Image)| (place.at, Image::clone(image));
         let images: Vec<_> = parked.iter().map(op).collect();
         let mut ops: Vec<_> =
             images.iter().map(|(offset, bytes)| WriteOp { offset: *offset, bytes }).collect();
@@ -169,7 +172,7 @@ impl Medium {
     }
 
     /// Up to `length` bytes of a block that is parked.
-    pub(super) fn read_parked(&self, place: Place, length: usize) -> Result<Vec<u8>> {
+    pub(super) fn read_parked(&self, place: ParkedRange, length: usize) -> Result<Vec<u8>> {
         let mut bytes = zeroed(length.min(place.length))?;
         self.fetch_stored(&mut [ReadOp { offset: place.at, buffer: &mut bytes }])?;
         Ok(bytes)
@@ -178,7 +181,7 @@ impl Medium {
     /// Calls `act` with parked blocks, some at a time: the address of each, and its bytes.
     pub(super) fn for_each_parked(
         &self,
-        parked: &[(u64, Place)],
+        parked: &[(u64, ParkedRange)],
         mut act: impl FnMut(&[(u64, Vec<u8>)]) -> Result<()>,
     ) -> Result<()> {
         let (mut some, mut bytes) = (Vec::new(), 0);
@@ -195,8 +198,8 @@ impl Medium {
 }
 
 impl Parking {
-    /// Takes note of a block that is parked.
-    fn put(&mut self, address: u64, place: Place) {
+    /// Adds a parked block.
+    fn put(&mut self, address: u64, place: ParkedRange) {
         self.bytes += place.length;
         if let Some(old) = self.list.change(|places| places.insert(address, place)) {
             self.bytes = self.bytes.saturating_sub(old.length);
@@ -207,7 +210,7 @@ impl Parking {
     }
 
     /// Notes that a place is not needed any more.
-    fn give_up(&mut self, address: u64, place: Place) {
+    fn give_up(&mut self, address: u64, place: ParkedRange) {
         if self.list.get(address).is_none_or(|known| known.at != place.at) {
             self.left.push(place);
         }

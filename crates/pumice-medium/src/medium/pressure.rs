@@ -9,8 +9,7 @@ use super::{Medium, State};
 use pumice_store::WriteOp;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How much memory changed metadata may take unless it is said: as much as libhdf5's cache of
-/// metadata has at most.
+/// The default memory for changed metadata: the most that libhdf5's metadata cache has.
 pub const METADATA_LIMIT: usize = 32 << 20;
 
 /// The memory for the blocks of a chunk index, whatever the limit is.
@@ -32,7 +31,7 @@ impl Medium {
         self
     }
 
-    /// How many bytes the blocks of a chunk index may take in memory.
+    /// The memory for the blocks of a chunk index.
     pub fn index_limit(&self) -> usize {
         (self.limit / 4).max(LEAST_OF_INDEX)
     }
@@ -89,7 +88,7 @@ impl Medium {
                 self.park(state);
             }
         }
-        // What is left is not looked through again for every block that follows.
+        // The other blocks are not searched again for every following one.
         state.spill_at = self.limit.max(state.staged.saturating_mul(2));
     }
 }

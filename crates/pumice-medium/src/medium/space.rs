@@ -24,7 +24,7 @@ impl Medium {
         (ends, same)
     }
 
-    /// Where the first part ends, as a superblock says that is written outside of a commit.
+    /// The end of the first part, for a superblock that is written outside of a commit.
     pub fn superblock_end(&self) -> u64 {
         let state = self.state();
         match state.committed_ends.as_slice() {
@@ -83,7 +83,7 @@ impl Medium {
         !state.images.is_empty() || !state.parking.is_empty() || state.allocator.has_changed()
     }
 
-    /// How many bytes were given back since the last commit that were not free at once.
+    /// Bytes that were given back since the last commit and are not free yet.
     pub fn given_back(&self) -> u64 {
         self.state().allocator.waiting_bytes()
     }
@@ -115,12 +115,12 @@ impl Medium {
         }
     }
 
-    /// How long the file is, all parts together.
+    /// The length of all parts together.
     pub fn used(&self) -> u64 {
         self.state().allocator.used()
     }
 
-    /// How many bytes below that are free.
+    /// Free bytes below the ends.
     pub fn free_bytes(&self) -> u64 {
         self.state().allocator.free_bytes()
     }

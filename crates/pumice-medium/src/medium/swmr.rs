@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often a block is read that makes no sense, and how long is waited at most before it is read again: half a
+/// The attempts to read a block that makes no sense, and the longest wait between two: half a
 /// second in all.
 const ATTEMPTS: u32 = 28;
 const LONGEST_WAIT: Duration = Duration::from_millis(25);
@@ -113,7 +113,7 @@ pub(super) fn order(blocks: &mut [WriteOp<'_>]) {
     blocks.sort_by_key(|block| (height(block.bytes), block.offset));
 }
 
-/// How many kinds of blocks may lead to one.
+/// The level of a block: how many kinds of blocks may lead to one.
 fn height(block: &[u8]) -> u8 {
     match block.get(..4) {
         Some(b"EADB" | b"FADB" | b"BTLF") => 1,

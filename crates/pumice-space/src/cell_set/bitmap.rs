@@ -124,7 +124,7 @@ impl Bitmap {
     #[inline(always)]
     pub(super) fn put_cells(&self, list: &mut Vec<u32>) {
         let count = self.len() as usize;
-        // What a word writes may go beyond its cells; whatever is behind these is written next, or cut off.
+        // A word may write beyond its cells; the next word overwrites the excess, or it is cut off.
         if list.len() < count + AT_ONCE {
             list.resize(count + AT_ONCE, 0);
         }

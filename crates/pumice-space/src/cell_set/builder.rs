@@ -84,7 +84,7 @@ impl Builder {
         }
         let mut entries = Vec::with_capacity(bounds.len() + 1);
         let (mut right, mut next, mut len) = (true, 0, 0u64);
-        // Without early exit: what is wrong is found by whoever takes them one by one.
+        // Without early exit: the caller, who takes them one by one, finds the fault.
         entries.extend(bounds.iter().map(|&[start, end]| {
             right &= next <= start && start < end;
             next = end.saturating_add(1);

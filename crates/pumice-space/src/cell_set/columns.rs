@@ -363,14 +363,15 @@ const SOUGHT_RUNS: u64 = 8;
 
 impl CellSet {
     /// The positions of the cells that lie in a block of a matrix of shape `dims`, given by its first
-    /// cell and its shape; `None` if the set's form is no list, or if the block's rows are better sought
-    /// one by one.
+    /// cell and its shape; `None` if the set's form is no list, or if the block is wide
+    /// or its rows are better sought one by one.
     ///
     /// ```
     /// use pumice_space::CellSet;
     ///
-    /// let set = CellSet::from_list(4000, vec![3, 110, 131, 180, 310])?;
-    /// assert_eq!(set.list_in_block(&[80, 50], &[1, 10], &[70, 1]), Some(vec![1, 4]));
+    /// let set = CellSet::from_list(40_000, vec![3, 510, 531, 580, 1015])?;
+    /// assert_eq!(set.list_in_block(&[80, 500], &[1, 10], &[70, 6]), Some(vec![1, 4]));
+    /// assert_eq!(set.list_in_block(&[80, 500], &[1, 10], &[70, 400]), None);
     /// # Ok::<(), pumice_space::SpaceError>(())
     /// ```
     #[inline(always)]
@@ -378,23 +379,28 @@ impl CellSet {
         let (Form::Cells(list), &[_, width]) = (&self.form, dims) else { return None };
         let (&[top, left], &[height, across]) = (start, count) else { return None };
         let list = list.cells();
-        if self.cells > Division::MOST
-            || width == 0
-            || height.saturating_mul(SOUGHT) < list.len() as u64
-        {
+        // Of a wide block, cells that are compared at once have some in it, which are then looked at one by one.
+        let narrow = across.saturating_mul(COMPARED as u64) <= width;
+        if self.cells > Division::MOST || width == 0 || !narrow {
+            return None;
+        }
+        // Cells of the block's rows, whatever their column.
+        let (above, below) =
+            (top.saturating_mul(width), top.saturating_add(height).saturating_mul(width));
+        let first = list.partition_point(|cell| u64::from(*cell) < above);
+        let end = first + list[first..].partition_point(|cell| u64::from(*cell) < below);
+        if height.saturating_mul(SOUGHT) < (end - first) as u64 {
             return None;
         }
         let division = Division::by(width);
         let [top, left, height, across] =
             [top, left, height, across].map(|at| at.min(1 << 31) as u32);
-        let (narrow, last) = (width as u32, u64::from(top) + u64::from(height));
+        let narrow = width as u32;
         let inside = |cell: u32| {
             let row = division.of(cell).0 as u32;
             let column = cell.wrapping_sub(row.wrapping_mul(narrow));
             (row.wrapping_sub(top) < height) & (column.wrapping_sub(left) < across)
         };
-        let first = list.partition_point(|cell| u64::from(*cell) < u64::from(top) * width);
-        let end = list.partition_point(|cell| u64::from(*cell) < last.saturating_mul(width));
         let mut found = Vec::new();
         for (part, at) in list[first..end].chunks(COMPARED).zip((first as u32..).step_by(COMPARED))
         {

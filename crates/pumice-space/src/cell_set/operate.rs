@@ -111,7 +111,7 @@ impl CellSet {
     pub fn without(&self, other: &CellSet) -> (CellSet, Vec<Run>) {
         let kept: Vec<Run> = self.kept(other).collect();
         let left = match self.as_list() {
-            // What was found is not looked for again.
+            // Cells that were found are not searched again.
             Some(list) if self.cells >= other.cells && is_small(self.cells) => {
                 CellSet::from_ascending(self.cells, pieces(list, kept.iter().copied()))
             }

@@ -41,7 +41,7 @@ fn planned(points: &Points<'_>, range: Range<usize>, grid: &ChunkGrid, threads: 
         .collect()
 }
 
-/// The same from points and values put together; `None` if they do not ascend.
+/// Splits points and values that are put together; `None` if they do not ascend.
 fn banded(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
     let values: Vec<u8> = (0..points.len() as u32).flat_map(u32::to_le_bytes).collect();
     let run = |count: usize, task: &(dyn Fn(usize) + Sync)| (0..count).for_each(task);
@@ -55,7 +55,7 @@ fn banded(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
     Some(bands.into_iter().map(part).collect())
 }
 
-/// The same from compressed rows in place; `None` if columns do not ascend, or rows are too many.
+/// Splits compressed rows in place; `None` if columns do not ascend, or rows are too many.
 fn in_rows(points: &Points<'_>, grid: &ChunkGrid) -> Option<Model> {
     let rows = RowGrid::new(points, grid)?;
     let side = grid.chunk()[1];

@@ -1,4 +1,4 @@
-//! How a B-tree keeps its nodes neither too full nor too empty.
+//! Balancing the nodes of a B-tree.
 //!
 //! Everything here is one operation: the records of neighbouring children, with those between them
 //! in the parent, are pooled and distributed again ([`Context::deal`]). Splitting, merging and
@@ -337,7 +337,7 @@ struct Pool {
     /// The records in order, with those between the children in the parent.
     records: Vec<u8>,
     children: Vec<Child>,
-    /// Where they were stored.
+    /// The old addresses.
     addresses: Vec<u64>,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Node {
     pub(super) address: u64,
     /// The records, encoded, one after another.
     pub(super) records: Vec<u8>,
-    /// One more than there are records; none in a leaf.
+    /// One more child than records; none in a leaf.
     pub(super) children: Vec<Child>,
     /// Records here and below.
     pub(super) total: u64,
@@ -47,7 +47,7 @@ impl Child {
         matches!(self, Self::Stored(pointer) if pointer.address == UNDEFINED)
     }
 
-    /// How many records the node has, loaded or not.
+    /// The number of the node's records, loaded or not.
     pub(super) fn count(&self, context: &Context) -> usize {
         match self {
             Self::Stored(pointer) => usize::from(pointer.records),

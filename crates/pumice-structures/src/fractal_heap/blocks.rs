@@ -7,8 +7,8 @@ use pumice_medium::zeroed;
 use pumice_medium::{DataKind, MetadataIo};
 use pumice_medium::{Error, Result};
 
-/// Where a root table is that has no place in the file yet: it gets one in a commit, because until
-/// then it may grow several times.
+/// The address of a root table that has no space yet: a commit allocates it, because until then it
+/// may grow several times.
 pub(super) const UNPLACED: u64 = u64::MAX - 1;
 
 /// A direct block in memory.
@@ -27,7 +27,7 @@ pub(super) struct Table {
     pub(super) dirty: bool,
 }
 
-/// Where a direct block is, or would be.
+/// The place of a direct block, existing or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     pub(super) address: u64,

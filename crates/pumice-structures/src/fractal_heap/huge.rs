@@ -36,7 +36,7 @@ impl FractalHeap {
     pub(super) fn huge_object(&mut self, object: HugeObject) -> Result<Vec<u8>> {
         let bytes = self.medium.read(object.address, to_usize(object.length))?;
         let Some((mask, size)) = object.filtered else { return Ok(bytes) };
-        // What filters may make of some bytes is bounded by what an object header could hold.
+        // The limit of an object header bounds the output of filters.
         if size > self.medium.volume()?.saturating_mul(64).saturating_add(64 << 20) {
             let expected = "a huge object of a size that the file justifies";
             return Err(DecodeError::new(STRUCTURE, object.address, expected, size).into());
@@ -64,7 +64,11 @@ impl FractalHeap {
         let address = medium.allocate_raw(length)?;
         let huge = HugeObject { address, length, filtered: None };
         let next = self.header.last_huge_key.checked_add(1);
-        let full = || Error::Invalid("a heap whose ids are used up".into());
+        let full = || {
+            Error::Invalid(
+                "the heap has used all ids for huge objects; pumice repack makes a new one".into(),
+            )
+        };
         let key = if direct { address } else { next.ok_or_else(full)? };
         let own = Some(key).filter(|_| !direct);
         let record = HeapHeader::encode_huge_record(&huge, own, &context);

@@ -19,7 +19,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Takes note of a block in which of all `used` ranges, sorted, some lie.
+    /// Adds a block; some of the sorted `used` ranges lie in it.
     pub(super) fn add_block(
         &mut self,
         block: Stored,
@@ -42,7 +42,7 @@ impl Space {
         }
     }
 
-    /// Takes note of a place without block.
+    /// Adds the offset of a missing block.
     pub(super) fn add_hole(&mut self, block: Stored) {
         self.holes.insert((block.size, block.start));
     }

@@ -24,7 +24,7 @@ impl Found {
     }
 }
 
-/// Where heaped objects go.
+/// The sink for heaped objects.
 pub(super) struct Sink<'a> {
     pub(super) heap: &'a GlobalHeap,
 }
@@ -74,7 +74,7 @@ pub(super) fn collect(
         }
         found.push(Found { address, index, bytes: length(varlen, reference) });
         if varlen.base.has_varlen() {
-            // What cannot be read cannot be given back either.
+            // Objects that cannot be read cannot be given back either.
             if let Ok(mut object) = heap.object(id) {
                 let size = varlen.base.size().max(1);
                 let whole = object.len() / size * size;

@@ -13,13 +13,13 @@ use pumice_store::WriteOp;
 use pumice_types::VarLen;
 use std::collections::BTreeMap;
 
-/// Where an object is: its collection and index, and how long it is.
+/// The place of an object: its collection, index and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Placed {
     /// The address of its collection.
     pub address: u64,
     index: u32,
-    /// How many bytes it has.
+    /// Its length.
     pub length: usize,
 }
 
@@ -39,7 +39,7 @@ impl Copies {
     }
 }
 
-/// Which objects are to be moved.
+/// The objects to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovePlan {
     /// The first collection that is to be left without them.
@@ -49,7 +49,7 @@ pub struct MovePlan {
 }
 
 impl GlobalHeap {
-    /// Where the object is that a reference leads to, if it leads anywhere.
+    /// The place of the object that a reference leads to; `None` for null.
     pub fn place(&self, varlen: &VarLen, reference: &[u8]) -> Result<Option<Placed>> {
         let id = reference.get(4..).unwrap_or_default();
         let (address, index) = parse(id, self.medium.sizes().offset)?;

@@ -11,7 +11,7 @@ use pumice_medium::Result;
 pub(super) struct Open {
     pub(super) address: u64,
     pub(super) bytes: Vec<u8>,
-    /// Where its free space begins.
+    /// The offset of its free space.
     pub(super) used: usize,
     /// The index of the next object.
     pub(super) next: u32,

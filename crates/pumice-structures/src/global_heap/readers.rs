@@ -31,7 +31,7 @@ pub struct Reading<'h> {
 }
 
 impl Readers {
-    /// From now on.
+    /// Begins reading.
     pub(super) fn begin(&self) -> Reading<'_> {
         let mut moments = self.moments();
         let since = moments.now;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) struct Recent {
     /// The first index of a new object.
     pub(super) from: u32,
-    /// How many of them elements refer to.
+    /// The number of them to which elements refer.
     pub(super) live: usize,
     /// Objects to which no element refers, with the moment when they were given back; `None` for
     /// objects that leave with a commit and stay until then.
@@ -27,7 +27,7 @@ impl Recent {
         Self { from, whole, ..Self::default() }
     }
 
-    /// Takes note that no element refers to an object any more.
+    /// Notes that no element refers to an object.
     pub(super) fn give_back(&mut self, index: u32, moment: u64, bytes: usize) {
         // Two writers may have found it in the same element. What leaves with a commit must not leave before:
         // that would take out what has its index by then.
@@ -52,7 +52,7 @@ impl Recent {
         gone.filter_map(|(&index, _)| index.try_into().ok()).collect()
     }
 
-    /// Takes note that objects have gone.
+    /// Notes that objects have gone.
     pub(super) fn remove(&mut self, gone: &[u16]) {
         gone.iter().for_each(|&index| _ = self.dead.remove(&u32::from(index)));
         // As far as is known; what is left is counted again when it goes.
@@ -71,7 +71,8 @@ impl Recent {
         self.room >= size / 4
     }
 
-    /// All that no element refers to, and since when; from now on they leave with a commit.
+    /// All objects to which no element refers, with their moments; from now on they leave with a
+    /// commit.
     pub(super) fn take(&mut self) -> impl Iterator<Item = (u32, u64)> {
         self.room = 0;
         self.dead.iter_mut().filter_map(|(&index, moment)| Some((index, moment.take()?)))

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many counters there are.
+/// The number of counters.
 const COUNTERS: usize = 32;
 
 /// Counters.
@@ -29,7 +29,7 @@ impl Counts {
         self.0[counter(address)]
     }
 
-    /// It changes.
+    /// Counts a change.
     pub(super) fn add(&mut self, address: u64) {
         self.0[counter(address)] += 1;
     }
@@ -41,7 +41,7 @@ impl Renewals {
         self.0[counter(address)].load(Ordering::Acquire)
     }
 
-    /// It changes.
+    /// Counts a change.
     pub(super) fn add(&self, address: u64) {
         self.0[counter(address)].fetch_add(1, Ordering::AcqRel);
     }

@@ -26,7 +26,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 /// Bytes of a collection when many objects are written.
 pub(super) const LARGE_COLLECTION: usize = 64 << 10;
-/// How many collections with room are remembered.
+/// The most collections with room that are remembered.
 const ROOMY: usize = 64;
 /// Free room of fewer bytes is not remembered.
 const LEAST_ROOM: usize = 64;
@@ -58,9 +58,9 @@ pub(super) struct Writing {
     pub(super) freed: HashSet<u64>,
     /// Bytes of collections that objects were taken out of since the last commit.
     pub(super) early: usize,
-    /// How objects are being moved.
+    /// The plan of moving objects, while they are moved.
     pub(super) moving: Option<MovePlan>,
-    /// How many objects were added, for the size of collections.
+    /// The number of added objects, for the size of collections.
     added: usize,
 }
 
@@ -159,7 +159,7 @@ impl GlobalHeap {
         if writing.moving.is_some() {
             return;
         }
-        // Who reads does not wait for that: then the room stays unknown.
+        // Readers do not wait for that: then the room stays unknown.
         if writing.freed.contains(&address) || self.medium.is_kept(address, length) != Some(true) {
             return;
         }
@@ -226,7 +226,7 @@ impl GlobalHeap {
         open.recent.live += 1;
         let address = open.address;
         drop(writing);
-        // Whoever read the collection before does not know the object.
+        // A reader of the old collection does not know the object.
         self.kept().drop_one(address);
         Ok((address, added))
     }
@@ -356,7 +356,7 @@ impl Writing {
         }
     }
 
-    /// Lets objects leave with a commit.
+    /// Queues objects to leave with a commit.
     fn queue(&mut self, gone: impl Iterator<Item = Gone>) {
         for gone in gone {
             if let Some(recent) = recent_in(&mut self.open, &mut self.recent, gone.address) {

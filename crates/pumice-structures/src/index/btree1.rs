@@ -120,7 +120,7 @@ impl BTree1 {
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>> {
         let node = self.node(address)?;
-        // What comes before the place of the chunk does not come behind it.
+        // Children before the chunk's place are not behind it.
         let first = after.map_or(0, |after| node.place_of(after).unwrap_or(0));
         if node.parts.level == 0 {
             let children = node.parts.keys.iter().zip(&node.parts.children);

@@ -70,7 +70,7 @@ impl Entries {
         Ok(())
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub(super) fn count(&self, format: &RecordFormat) -> u64 {
         (self.bytes.len() / format.entry_size()) as u64
     }
@@ -109,7 +109,7 @@ impl Claims {
         load().inspect_err(|_| self.release(address))
     }
 
-    /// Gives a block up: it was freed, or could not be loaded.
+    /// Gives up the claim to a block that was freed, or could not be loaded.
     pub fn release(&mut self, address: u64) {
         self.0.remove(&address);
     }

@@ -35,7 +35,7 @@ struct Array {
     format: RecordFormat,
     slots: Slots,
     geometry: ExtensibleArrayGeometry,
-    /// Where the header is; undefined until the first commit.
+    /// The address of the header; undefined until the first commit.
     header: u64,
     /// Whether the statistics or the index block's address changed.
     dirty: bool,
@@ -62,7 +62,7 @@ impl<T> Link<T> {
         self.block.is_some() || self.address != UNDEFINED
     }
 
-    /// Gives a new block its place in the file.
+    /// Allocates a new block.
     fn allocate(&mut self, io: &dyn MetadataIo, kind: DataKind, size: u64) -> Result<u64> {
         if self.address == UNDEFINED {
             self.address = io.allocate_for(kind, size)?;
@@ -134,7 +134,7 @@ impl ExtensibleArray {
     ) -> Result<Self> {
         let slots = Slots::new(shape)?;
         if slots.count().is_some() {
-            return Err(Error::Invalid("an extensible array without unlimited axis".into()));
+            return Err(Error::Invalid("an extensible array needs an unlimited axis".into()));
         }
         let size = format.entry_size();
         let geometry = ExtensibleArrayGeometry::new(parameters, size, format.offset_size, header)?;

@@ -30,7 +30,7 @@ pub(super) struct FixedArray {
     /// Undefined until the first commit.
     header: u64,
     header_dirty: bool,
-    /// Where the data block is; undefined if there is none, or none was committed yet.
+    /// The address of the data block; undefined if there is none, or none was committed yet.
     data_block: u64,
     /// `None` if there is none, or it was not loaded yet.
     block: Option<Block>,
@@ -81,7 +81,9 @@ impl FixedArray {
     fn new(format: RecordFormat, shape: &IndexShape, page_bits: u8, header: u64) -> Result<Self> {
         let slots = Slots::new(shape)?;
         let Some(entries) = slots.count() else {
-            return Err(Error::Invalid("a fixed array with an unlimited axis".into()));
+            return Err(Error::Invalid(
+                "a fixed array cannot index a dataset with an unlimited axis".into(),
+            ));
         };
         let size = format.entry_size();
         let geometry =

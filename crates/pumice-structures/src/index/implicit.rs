@@ -37,7 +37,11 @@ impl Implicit {
     fn length(&self) -> Result<u64> {
         let length =
             self.slots.count().and_then(|count| count.checked_mul(self.format.chunk_bytes));
-        length.ok_or_else(|| Error::Invalid("an implicit index of too many chunks".into()))
+        length.ok_or_else(|| {
+            Error::Invalid(
+                "an implicit index cannot have so many chunks: use fewer, larger ones".into(),
+            )
+        })
     }
 
     pub(super) fn open(
@@ -48,7 +52,7 @@ impl Implicit {
     ) -> Result<Self> {
         let slots = Slots::new(shape)?;
         let Some(count) = slots.count() else {
-            return Err(Error::Invalid("an implicit index with an unlimited axis".into()));
+            return Err(Error::Invalid("an implicit index cannot have an unlimited axis".into()));
         };
         let bytes = count.checked_mul(format.chunk_bytes);
         let end = bytes.and_then(|bytes| first.checked_add(bytes));

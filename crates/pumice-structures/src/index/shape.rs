@@ -1,4 +1,4 @@
-//! How many chunks a dataset can have, and which slot of an array each gets.
+//! The shape of an index: the chunks that a dataset can have, and their slots in an array.
 //!
 //! Slots run row-major over the chunk counts of the maximum extent. An unlimited axis counts as the
 //! slowest, wherever it stands, so that growing along it never moves a slot.
@@ -40,7 +40,7 @@ pub(super) fn choose(current: &[u64], maximum: &[u64], chunk: &[u64]) -> IndexKi
     }
 }
 
-/// How many chunks a dataset has and can have along each axis.
+/// The number of chunks along each axis, now and at most.
 ///
 /// ```
 /// use pumice_structures::index::IndexShape;
@@ -98,15 +98,15 @@ impl IndexShape {
     }
 }
 
-/// From coordinates to slots and back.
+/// Maps coordinates to slots and back.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     /// Axes, slowest first: the unlimited one, if any, then the others in their order.
     order: SmallVec<[usize; 4]>,
-    /// By axis: how many slots one step is.
+    /// For each axis, the slots of one step.
     strides: Coord,
     maximum: SmallVec<[Option<u64>; 4]>,
-    /// All slots; `None` with an unlimited axis.
+    /// The number of slots; `None` with an unlimited axis.
     count: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ impl Slots {
         Ok(Self { order, strides, maximum, count })
     }
 
-    /// All slots; `None` with an unlimited axis.
+    /// The number of slots; `None` with an unlimited axis.
     pub(super) fn count(&self) -> Option<u64> {
         self.count
     }

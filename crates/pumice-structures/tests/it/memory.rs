@@ -32,12 +32,12 @@ impl Memory {
         Self { sizes, strict: true, chunk_node_rank: 32, state }
     }
 
-    /// The same for an index that may be damaged.
+    /// Memory for an index that may be damaged.
     pub(crate) fn lenient(sizes: Sizes, start: u64) -> Self {
         Self { strict: false, ..Self::new(sizes, start) }
     }
 
-    /// The same with version 1 B-trees of another rank.
+    /// Memory with version 1 B-trees of another rank.
     pub(crate) fn with_chunk_node_rank(self, chunk_node_rank: u16) -> Self {
         Self { chunk_node_rank, ..self }
     }

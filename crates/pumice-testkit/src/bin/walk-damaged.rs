@@ -1,8 +1,8 @@
 //! `walk-damaged SEED FIRST COUNT FILE...`: makes damaged files of good ones and walks each of them
 //! completely; `walk-damaged as-they-are FILE...` walks files as they are.
 //!
-//! Prints a line before each file and `done` with its time after it, so that whoever started the
-//! process knows which file ended it. Values are read whole and hashed; what cannot be read is fine.
+//! Prints a line before each file and `done` with its time after it, so that the caller knows which
+//! file ended the process. Values are read whole and hashed; errors are fine.
 
 use pumice::{Context, File};
 use pumice_testkit::damage::Damage;

@@ -2,10 +2,10 @@
 //! little-endian numbers, variable-length data as length and content, references as `R`, and members
 //! of a compound one after another, each preceded by its name.
 //!
-//! Some rules are those of h5py and numpy, which the hashes were first made with: a compound of
-//! floats `r` and `i` is a complex number, a scalar string loses the null bytes at its end, a scalar
-//! sequence of strings goes without their number, and an attribute of arrays repeats each element as
-//! often as its array has elements.
+//! Some rules are those of h5py and numpy, which made the first hashes: a compound of floats `r`
+//! and `i` is a complex number, a scalar string loses the null bytes at its end, a scalar sequence
+//! of strings goes without their number, and an attribute of arrays repeats each element as often
+//! as its array has elements.
 
 use pumice::types::{
     ByteOrder, Compound, Conversion, Enumeration, FixedString, Float, Integer, StringPadding,
@@ -34,7 +34,7 @@ impl<'a> Elements<'a> {
         Self { datatype, data, trimmed: false, unwrapped: false }
     }
 
-    /// Whether there is one element without any dimension.
+    /// For one element without any dimension.
     pub(super) fn of_scalar(mut self, scalar: bool) -> Self {
         (self.trimmed, self.unwrapped) = (scalar, scalar);
         self
@@ -74,7 +74,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What arrays, however nested, are made of.
+/// The base type of arrays, however nested.
 fn base_of(datatype: &Datatype) -> &Datatype {
     match datatype {
         Datatype::Array(array) => base_of(&array.base),
@@ -150,7 +150,7 @@ impl Feeder<'_> {
                     if float.order == ByteOrder::Big {
                         element.reverse();
                     }
-                    // What is one already comes with whatever its unused bytes hold.
+                    // A long double of this format comes with its unused bytes.
                     if element.len() != LONG_DOUBLE {
                         element.truncate(used);
                         element.resize(LONG_DOUBLE, 0);
@@ -222,7 +222,7 @@ impl Feeder<'_> {
         Ok(())
     }
 
-    /// Text padded with null bytes, or of a scalar without them, but never nothing.
+    /// Text padded with null bytes, or of a scalar without them, but never empty.
     fn text(&mut self, string: &FixedString, scalar: bool, element: &[u8]) {
         let end = match string.padding {
             StringPadding::NullTerminate => element.iter().position(|&byte| byte == 0),

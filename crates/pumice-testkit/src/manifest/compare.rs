@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 /// How two manifests differ.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// What is not the same.
+    /// The differences.
     pub differences: Vec<String>,
     /// Objects and attributes that h5py could not read, and so cannot be compared.
     pub beyond_h5py: usize,
-    /// Hashes of datasets that are the same.
+    /// The number of datasets with equal hashes.
     pub datasets: usize,
-    /// Hashes of attributes that are the same.
+    /// The number of attributes with equal hashes.
     pub attributes: usize,
 }
 

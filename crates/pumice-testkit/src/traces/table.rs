@@ -1,4 +1,4 @@
-//! What each policy makes of the ten traces, as one table.
+//! The results of each policy on the ten traces, as one table.
 //!
 //! *Regret* is the number of hits in a hundred accesses by which a policy is below the clairvoyant
 //! optimum. *Equal memory*: the cache holds as many chunks as HDF5's private caches together hold
@@ -43,7 +43,7 @@ pub struct Row {
 pub struct Equal {
     /// The trace.
     pub name: &'static str,
-    /// What the trace stands for.
+    /// The use case of the trace.
     pub title: &'static str,
     /// HDF5.
     pub private: Score,

@@ -299,7 +299,7 @@ fn round(float: &Float, magnitude: u128, exponent: i64) -> Option<(u128, u128)> 
     let stored = if normal { last + i64::from(precision - 1) + bias } else { 0 };
     let stored = u128::try_from(stored).ok()?;
     let largest = mask(u32::from(float.exponent_size));
-    // What rounds down to the largest finite number lies beyond it.
+    // A value that rounds down to the largest finite number lies beyond it.
     let beyond = !up && rest != 0 && stored + 1 == largest && kept == mask(precision);
     (stored < largest && !beyond).then_some((stored, mantissa))
 }

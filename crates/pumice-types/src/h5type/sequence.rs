@@ -100,7 +100,7 @@ unsafe impl<T: H5Type> H5Type for &[T] {
         if let Some(bytes) = plain::bytes(self) {
             return heap.push(bytes, self.len(), place);
         }
-        // What the items refer to comes first.
+        // The objects of the items come first.
         let mut payload = vec![0; self.len() * T::SIZE];
         for (item, place) in self.iter().zip(payload.chunks_exact_mut(T::SIZE.max(1))) {
             item.put(place, heap)?;

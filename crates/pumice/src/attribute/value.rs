@@ -48,7 +48,7 @@ pub(crate) fn set(
     value: &impl AttributeValue,
 ) -> Result<()> {
     let mut new = value.attribute(name)?;
-    // What cannot be read has no form to be kept.
+    // An unreadable attribute has no form to keep.
     if let Some(text) = value.text().filter(|_| new.committed.is_none())
         && let Ok(Some(there)) = attribute::attribute(file, object, name)
         && let Some(values) = in_form(text, &there.datatype)

@@ -1,4 +1,4 @@
-//! From a description to the dataset: its extent, fill value, layout and chunks.
+//! Making a dataset of its description: extent, fill value, layout and chunks.
 
 use super::{Access, DatasetBuilder, Fill, guess};
 use crate::Dataset;

@@ -17,7 +17,7 @@ use std::borrow::Borrow;
 /// A matrix of up to this many rows and columns is read as a window.
 const WINDOW: u64 = 1 << 24;
 
-/// Which lines of a matrix are compressed.
+/// The compressed lines of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lines {
     /// Rows: CSR.
@@ -65,7 +65,7 @@ pub struct Compressed<T> {
     pub lines: Lines,
     /// The first line.
     pub first: u64,
-    /// Where each line begins, and where the last ends.
+    /// The position of each line's first cell, and the end of the last line.
     pub pointers: Vec<u64>,
     /// The place of each cell in its line.
     pub indices: Vec<u64>,
@@ -86,7 +86,7 @@ impl<T> Compressed<T> {
         Self { lines, first: 0, pointers, indices, values }
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
     }
@@ -96,7 +96,7 @@ impl<T> Compressed<T> {
         self.values.is_empty()
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn line_count(&self) -> u64 {
         self.pointers.len().saturating_sub(1) as u64
     }
@@ -176,7 +176,7 @@ impl Dataset {
         let (first, lines) = (block.first, self.shape()[block.lines.axis()]);
         let end = first.saturating_add(block.line_count());
         if end > lines {
-            let what = format!("lines {first}..{end} of a matrix of {lines}");
+            let what = format!("lines {first}..{end} are outside of a matrix of {lines} line(s)");
             return self.at(Err(Error::Invalid(what)));
         }
         let (pointers, indices) = (block.pointers.as_slice(), block.indices.as_slice());
@@ -218,7 +218,7 @@ impl Dataset {
         Ok(self.compressed(lines)?.1)
     }
 
-    /// With the shape that the matrix had.
+    /// Reads compressed lines, and the shape that the matrix had.
     pub(super) fn compressed<T: Element>(&self, lines: Lines) -> Result<(Dims, Compressed<T>)> {
         self.require_matrix()?;
         self.in_one_extent(|shape| {

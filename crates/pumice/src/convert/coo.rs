@@ -32,12 +32,12 @@ pub struct Coo<T> {
     pub shape: Vec<u64>,
     /// Coordinates along each axis, equally many.
     pub columns: Vec<Vec<u64>>,
-    /// One value for each.
+    /// The value of each cell.
     pub values: Vec<T>,
 }
 
 impl<T: Copy> Coo<T> {
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> u64 {
         self.values.len() as u64
     }
@@ -66,7 +66,11 @@ impl Dataset {
         for block in blocks {
             let block = block.borrow();
             if block.shape != self.shape() {
-                let what = format!("an array of {:?} for {:?}", block.shape, self.shape());
+                let what = format!(
+                    "an array of shape {:?} does not fit a dataset of shape {:?}",
+                    block.shape,
+                    self.shape()
+                );
                 return self.at(Err(Error::Invalid(what)));
             }
             let points = Points::columns(block.columns.iter().map(Vec::as_slice));
@@ -109,7 +113,7 @@ impl Dataset {
 #[derive(Debug)]
 pub struct CooBlocks<T> {
     dataset: Dataset,
-    /// That of the dataset at the beginning.
+    /// The shape of the dataset at the beginning.
     shape: Vec<u64>,
     /// The blocks that are left, next first.
     blocks: VecDeque<Block>,

@@ -25,7 +25,7 @@ pub enum Duplicates {
     /// numbers. Sums are exact in a dataset of integers; one that its type cannot hold is an error.
     /// In a dataset of floating-point numbers they are computed in 64 bits and rounded once.
     Sum,
-    /// It is an error.
+    /// Such a cell is an error.
     Error,
 }
 
@@ -55,7 +55,7 @@ impl Dataset {
             return self.write_at(points, values);
         }
         if points.len() != values.len() {
-            let what = format!("{} value(s) for {} point(s)", values.len(), points.len());
+            let what = format!("there are {} value(s) for {} point(s)", values.len(), points.len());
             return self.at(Err(Error::Invalid(what)));
         }
         let rank = points.rank();

@@ -15,7 +15,10 @@ impl Dataset {
     pub fn write_sprs<T: Element>(&self, matrix: CsMatView<'_, T>) -> Result<()> {
         let shape = [matrix.rows() as u64, matrix.cols() as u64];
         if self.shape() != shape {
-            let what = format!("a matrix of {shape:?} for {:?}", self.shape());
+            let what = format!(
+                "a matrix of shape {shape:?} does not fit a dataset of shape {:?}",
+                self.shape()
+            );
             return self.at(Err(Error::Invalid(what)));
         }
         let pointers = matrix.proper_indptr();

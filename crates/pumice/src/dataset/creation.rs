@@ -1,4 +1,4 @@
-//! How a dataset was created, as far as its reader may want to know.
+//! The creation properties of a dataset.
 
 use super::Dataset;
 use pumice_engine::Result;
@@ -8,24 +8,24 @@ use pumice_format::messages::{FillValue, Layout, Message, kind};
 
 pub use pumice_format::messages::{AllocationTime, Fill, FillTime};
 
-/// How a dataset was created.
+/// The creation properties of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Creation {
     /// The value of unwritten cells.
     pub fill: Fill,
-    /// When that is written.
+    /// When the fill value is written.
     pub fill_time: FillTime,
     /// When space is allocated.
     pub allocation_time: AllocationTime,
-    /// Where the elements are, if they are in one piece of the file.
+    /// The address of the elements, if they are in one piece of the file.
     pub address: Option<u64>,
     /// Whether chunks that reach beyond the shape are stored without filters.
     pub dont_filter_partial_chunks: bool,
 }
 
 impl Dataset {
-    /// How the dataset was created.
+    /// The creation properties of the dataset.
     ///
     /// ```
     /// use pumice::{AllocationTime, Fill, File};
@@ -63,12 +63,12 @@ impl Dataset {
         pumice_engine::attribute::committed_datatype(&self.owner.0, self.state.object())
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     pub fn link_count(&self) -> u32 {
         self.state.object().link_count()
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     pub fn modified(&self) -> Option<u32> {
         self.state.object().modified()
     }

@@ -23,7 +23,7 @@ pub struct Defined<T> {
 }
 
 impl<T> Defined<T> {
-    /// How many cells there are.
+    /// The number of cells.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -84,7 +84,7 @@ impl Dataset {
         Ok(Selection::union_of(dims.len(), all, dims)?)
     }
 
-    /// How many of the selected cells are defined; one that a list of points has twice counts once. No values
+    /// The number of selected cells that are defined; a point that repeats counts once. No values
     /// are read.
     pub fn count_defined(&self, selection: impl Select) -> Result<u64> {
         self.selected(selection, |selection, dims| {

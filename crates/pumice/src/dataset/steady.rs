@@ -10,7 +10,7 @@ use crate::select::Select;
 use pumice_engine::{Error, Result};
 use pumice_space::{Dims, Selection};
 
-/// How often something is begun anew before resizes are held off. Each time, another has come in between.
+/// How often an operation is repeated before resizes are held off.
 const TRIES: usize = 10;
 
 impl Dataset {

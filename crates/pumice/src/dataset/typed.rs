@@ -46,7 +46,7 @@ impl Dataset {
     pub fn read_scalar<T: H5Type>(&self) -> Result<T> {
         let shape = self.shape();
         if shape.iter().any(|&axis| axis != 1) {
-            let what = format!("a dataset of shape {shape:?} read as one value");
+            let what = format!("a dataset of shape {shape:?} cannot be read as one value");
             return self.at(Err(Error::RankMismatch(what)));
         }
         let one = self.read(..)?.pop();
@@ -58,8 +58,8 @@ impl Dataset {
         self.read_into_with(selection, buffer, &Transfer::default())
     }
 
-    /// As [`read`](Self::read), in the way that `transfer` says. It must not have places in memory
-    /// of its own: see [`read_into_with`](Self::read_into_with).
+    /// Reads cells with the options of `transfer`; see [`read`](Self::read). It must not have
+    /// places in memory of its own: see [`read_into_with`](Self::read_into_with).
     pub fn read_with<T: H5Type>(
         &self,
         selection: impl Select,
@@ -105,7 +105,8 @@ impl Dataset {
         Error::Type(pumice_types::TypeError::NoConversion { from, to })
     }
 
-    /// As [`read_into`](Self::read_into), in the way that `transfer` says.
+    /// Reads cells into a buffer with the options of `transfer`; see
+    /// [`read_into`](Self::read_into).
     pub fn read_into_with<T: H5Type>(
         &self,
         selection: impl Select,
@@ -143,7 +144,7 @@ impl Dataset {
         self.write_with(selection, values, &Transfer::default())
     }
 
-    /// As [`write`](Self::write), in the way that `transfer` says.
+    /// Writes values with the options of `transfer`; see [`write`](Self::write).
     pub fn write_with<T: H5Type>(
         &self,
         selection: impl Select,
@@ -190,7 +191,7 @@ impl Dataset {
         let mut outgoing =
             self.at(Outgoing::new(self.engine(), memory, elements, self.datatype()))?;
         self.selected(selection, |selection, _| {
-            // What members have that get no value is looked at, and written again.
+            // Members without a value are read, and written again.
             let deciding = (!outgoing.is_complete()).then(|| self.state.deciding());
             let onto = deciding.is_some().then(|| self.state.read_heaped(selection)).transpose()?;
             if let Some(onto) = &onto

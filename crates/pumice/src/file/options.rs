@@ -1,4 +1,4 @@
-//! How a file is created or opened.
+//! Options for creating and opening files.
 
 use super::File;
 use crate::{
@@ -142,7 +142,8 @@ impl FileOptions {
         self
     }
 
-    /// How room is found in a new file, as h5py's `fs_strategy`; libhdf5's default unless set.
+    /// Sets the file-space strategy of a new file, as h5py's `fs_strategy`; libhdf5's default
+    /// unless set.
     ///
     /// Freed space is used again as long as the file is open, whatever the strategy.
     ///
@@ -265,7 +266,7 @@ impl FileOptions {
         self
     }
 
-    /// Lets there be one writer and many readers at a time (SWMR), as with h5py's `swmr=True`.
+    /// Allows one writer and many readers at a time (SWMR), as h5py's `swmr=True`.
     ///
     /// With [`open`](Self::open), another program may be writing the file, by libhdf5's SWMR or
     /// [`File::start_swmr_write`]; [`Dataset::refresh`](crate::Dataset::refresh) shows what it has
@@ -289,8 +290,8 @@ impl FileOptions {
         self
     }
 
-    /// Lets everything of `threshold` bytes and more begin at multiples of `bytes` in the file, as
-    /// libhdf5's `H5Pset_alignment` does; for file systems that read whole blocks. Pages
+    /// Aligns everything of `threshold` bytes and more to multiples of `bytes` in the file, as
+    /// libhdf5's `H5Pset_alignment`; for file systems that read whole blocks. Pages
     /// ([`page_size`](Self::page_size)) are aligned anyway.
     ///
     /// ```
@@ -327,9 +328,10 @@ impl FileOptions {
         self
     }
 
-    /// Gives a new file addresses and lengths of 2, 4 or 8 bytes, 8 unless set: libhdf5's `H5Pset_sizes`. It
-    /// is full where its addresses end. (Of files with lengths of 2 bytes, libhdf5 reads groups and objects with
-    /// few members and attributes only, unless they are of [`LibraryVersion::Earliest`].)
+    /// Sets the widths of addresses and lengths of a new file to 2, 4 or 8 bytes (8 unless set):
+    /// libhdf5's `H5Pset_sizes`. A file is full where its addresses end. (Of files with lengths of
+    /// 2 bytes, libhdf5 reads groups and objects with few members and attributes only, unless they
+    /// are of [`LibraryVersion::Earliest`].)
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -342,8 +344,9 @@ impl FileOptions {
         self
     }
 
-    /// Gives the symbol tables of a new file nodes of `2 * leaf` links (4 unless set), found by B-tree nodes of
-    /// `2 * internal` children (16): libhdf5's `H5Pset_sym_k`. Groups of files from HDF5 1.8 on have none.
+    /// Sets the nodes of a new file's symbol tables to `2 * leaf` links (4 unless set), and those
+    /// of their B-trees to `2 * internal` children (16): libhdf5's `H5Pset_sym_k`. Groups of files
+    /// from HDF5 1.8 on have none.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -359,8 +362,8 @@ impl FileOptions {
         self
     }
 
-    /// Gives version 1 chunk indexes of a new file nodes of `2 * rank` chunks (32 unless set): libhdf5's
-    /// `H5Pset_istore_k`. Datasets of files from HDF5 1.10 on have other indexes.
+    /// Sets the nodes of a new file's version 1 chunk indexes to `2 * rank` chunks (32 unless set):
+    /// libhdf5's `H5Pset_istore_k`. Datasets of files from HDF5 1.10 on have other indexes.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -495,11 +498,11 @@ impl FileOptions {
     /// ```
     pub fn create_in(self, store: Arc<dyn Store>) -> Result<File> {
         if self.creation.member_size != store.member_size() {
-            let what = "a family in a store that is none, or has members of another size";
+            let what = "the store is not a family, or has members of another size";
             return Err(Error::Invalid(what.into()));
         }
         if self.creation.by_kind.map_or(vec![0], ByKind::starts) != store.starts() {
-            let what = "a file in a store that does not consist of the files that it is to have";
+            let what = "the store does not consist of the members that the file is to have";
             return Err(Error::Invalid(what.into()));
         }
         File::new(Engine::create(store, self.cache(), &self.creation)?)

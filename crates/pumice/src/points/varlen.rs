@@ -65,7 +65,7 @@ impl Dataset {
         }
     }
 
-    /// As [`write_strings_at`](Self::write_strings_at), with points as arrays.
+    /// Writes strings to points given as arrays; see [`write_strings_at`](Self::write_strings_at).
     pub fn write_string_points<S: AsRef<[u8]>, const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -74,7 +74,8 @@ impl Dataset {
         self.write_strings_at(&self.listed(N, points.as_flattened())?, strings)
     }
 
-    /// As [`write_string_points`](Self::write_string_points), with each string beside its coordinates.
+    /// Writes pairs of coordinates and string; see
+    /// [`write_string_points`](Self::write_string_points).
     ///
     /// ```
     /// # let file = pumice::File::in_memory()?;
@@ -95,7 +96,8 @@ impl Dataset {
         self.write_packed_strings_at(&self.listed(N, points.as_flattened())?, &strings)
     }
 
-    /// As [`write_string_points`](Self::write_string_points), with the coordinates one after another.
+    /// Writes strings to points whose coordinates are one after another; see
+    /// [`write_string_points`](Self::write_string_points).
     pub fn write_string_coordinates<S: AsRef<[u8]>>(
         &self,
         coordinates: &[u64],
@@ -154,7 +156,8 @@ impl Dataset {
         }
     }
 
-    /// As [`write_sequences_at`](Self::write_sequences_at), with points as arrays.
+    /// Writes sequences to points given as arrays; see
+    /// [`write_sequences_at`](Self::write_sequences_at).
     pub fn write_sequence_points<T: Element, const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -163,8 +166,8 @@ impl Dataset {
         self.write_sequences_at(&self.listed(N, points.as_flattened())?, sequences)
     }
 
-    /// As [`write_sequence_points`](Self::write_sequence_points), with each sequence beside its
-    /// coordinates.
+    /// Writes pairs of coordinates and sequence; see
+    /// [`write_sequence_points`](Self::write_sequence_points).
     ///
     /// ```
     /// use pumice::{Datatype, File};
@@ -183,7 +186,8 @@ impl Dataset {
         self.write_sequence_points(&points, &sequences.into_iter().collect::<Sequences<T>>())
     }
 
-    /// As [`write_sequence_points`](Self::write_sequence_points), with the coordinates one after another.
+    /// Writes sequences to points whose coordinates are one after another; see
+    /// [`write_sequence_points`](Self::write_sequence_points).
     pub fn write_sequence_coordinates<T: Element>(
         &self,
         coordinates: &[u64],
@@ -225,7 +229,8 @@ impl Dataset {
         self.write_value_coordinates(point, std::slice::from_ref(value))
     }
 
-    /// As [`write_values_at`](Self::write_values_at), with points as arrays.
+    /// Writes values of any datatype to points given as arrays; see
+    /// [`write_values_at`](Self::write_values_at).
     pub fn write_value_points<const N: usize>(
         &self,
         points: &[[u64; N]],
@@ -234,7 +239,7 @@ impl Dataset {
         self.write_values_at(&self.listed(N, points.as_flattened())?, values)
     }
 
-    /// As [`write_value_points`](Self::write_value_points), with each value beside its coordinates.
+    /// Writes pairs of coordinates and value; see [`write_value_points`](Self::write_value_points).
     ///
     /// ```
     /// use pumice::{File, Value};
@@ -253,7 +258,8 @@ impl Dataset {
         self.write_value_points(&points, &values)
     }
 
-    /// As [`write_value_points`](Self::write_value_points), with the coordinates one after another.
+    /// Writes values to points whose coordinates are one after another; see
+    /// [`write_value_points`](Self::write_value_points).
     pub fn write_value_coordinates(&self, coordinates: &[u64], values: &[Value]) -> Result<()> {
         self.write_values_at(&self.listed(self.state().dims().len(), coordinates)?, values)
     }

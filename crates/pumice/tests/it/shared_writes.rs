@@ -10,7 +10,7 @@ fn dataset(file: &File) -> Dataset {
     file.new_dataset::<i32>().shape([SIDE, SIDE]).chunk([100, 100]).sparse().create("d").unwrap()
 }
 
-/// The same cells for everybody, in all chunks.
+/// Cells that every thread writes, in all chunks.
 fn cells(values: Vec<i32>) -> Coo<i32> {
     let count = values.len() as u64;
     let columns = vec![

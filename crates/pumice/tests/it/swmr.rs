@@ -25,7 +25,7 @@ fn reading() -> FileOptions {
     File::options().swmr(true)
 }
 
-/// The same file by other means than the path: what is open in this process is shared.
+/// Opens the file by other means than its path: an open file of this process would be shared.
 fn copy_of(path: &Path) -> PathBuf {
     let copy = path.with_extension("copy");
     std::fs::copy(path, &copy).unwrap();

@@ -124,7 +124,7 @@ fn padding_is_left_out_of_the_file() {
     assert_eq!(dataset.read::<Padded>(1).unwrap(), [sample(2).place]);
 }
 
-/// The same memory, of which every byte belongs to a field.
+/// A struct of that size without padding: every byte belongs to a field.
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct Full {

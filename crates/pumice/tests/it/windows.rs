@@ -280,6 +280,62 @@ fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
     }
 }
 
+/// Chunks that have whole rows, in the cache and stored, scattered cells and runs, before and after columns and rows
+/// were cut off.
+#[test]
+fn all_rows_are_those_of_a_plain_table_however_they_come() {
+    let context = Context::builder().cache_bytes(64 << 20).threads(2).build().unwrap();
+    for (share, length) in [(60, 1), (300, 23), (1000, 1), (0, 1)] {
+        let value = |row: u64, column: u64| {
+            let drawn = ((row * 300 + column) / length + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            ((drawn >> 40) % 1000 < share).then_some((row * 300 + column) as i32)
+        };
+        for filters in [true, false] {
+            let store = std::sync::Arc::new(pumice::MemoryStore::default());
+            let file = File::options().context(&context).create_in(store).unwrap();
+            let builder = file.new_dataset::<i32>().shape([401, 300]).chunk([70, 300]).sparse();
+            let builder = match filters {
+                true => builder,
+                false => builder.value_filters(vec![]).location_filters(vec![]),
+            };
+            let dataset = builder.create("matrix").unwrap();
+            for row in (0..401).filter(|row| row / 70 != 3) {
+                let cells = (0..300).filter_map(|at| Some(([row, at], value(row, at)?)));
+                dataset.write_cells(cells).unwrap();
+            }
+            for (rows, columns) in [(401, 300), (350, 300), (349, 211)] {
+                dataset.resize(&[rows, columns]).unwrap();
+                file.flush().unwrap();
+                let mut expected = Compressed::new(Lines::Rows);
+                expected.pointers.push(0);
+                for row in 0..rows {
+                    let cells = (0..columns).filter_map(|at| Some((at, value(row, at)?)));
+                    for (index, value) in cells.filter(|_| row / 70 != 3) {
+                        expected.indices.push(index);
+                        expected.values.push(value);
+                    }
+                    expected.pointers.push(expected.indices.len() as u64);
+                }
+                for evicted in [false, true] {
+                    if evicted {
+                        dataset.evict().unwrap();
+                    }
+                    let found = dataset.read_compressed::<i32>(Lines::Rows).unwrap();
+                    assert!(found == expected, "{share}, {length}, {rows}, {columns}, {evicted}");
+                    let wide = dataset.read_compressed::<f64>(Lines::Rows).unwrap();
+                    assert!(wide.pointers == expected.pointers && wide.indices == expected.indices);
+                    let mut values = wide.values.iter().zip(&expected.values);
+                    assert!(values.all(|(one, other)| *one == f64::from(*other)));
+                    // Loads all chunks, so that they are read from the cache.
+                    dataset.read::<i32>(..).unwrap();
+                    let again = dataset.read_compressed::<i32>(Lines::Rows).unwrap();
+                    assert!(again == expected, "{share}, {length}, {rows}, {columns}, resident");
+                }
+            }
+        }
+    }
+}
+
 fn small() -> Dataset {
     let file = File::in_memory().unwrap();
     let matrix = file.new_dataset::<i32>().shape([6, 8]).chunk([4, 3]).sparse().create("m");

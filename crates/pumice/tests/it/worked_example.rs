@@ -28,7 +28,7 @@ const EXTENT: [u8; 20] = [16, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0
 /// The cells as Pumice writes them: hyperslab version 3, blocks of 16-bit corners.
 const SELECTION: [u8; 24] =
     [2, 0, 0, 0, 3, 0, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0, 2, 0, 3, 0, 7, 0, 7, 0];
-/// The same cells as the prototype writes them: hyperslab version 1, blocks of 32-bit corners.
+/// The cells as the prototype writes them: hyperslab version 1, blocks of 32-bit corners.
 const SELECTION_1: [u8; 40] = [
     2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, //
     2, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0,

@@ -10,7 +10,7 @@ const HEIGHT: usize = 540;
 const MARGINS: [usize; 4] = [76, 230, 20, 58];
 const GRID: [u8; 3] = [220, 220, 220];
 const INK: [u8; 3] = [60, 60, 60];
-/// Letters are drawn so many times as large as they are defined.
+/// The magnification of letters.
 const SCALE: usize = 2;
 
 /// The colours of the lines, with their names.
@@ -24,13 +24,13 @@ pub(super) const COLOURS: [(&str, [u8; 3]); 7] = [
     ("grey", [150, 150, 150]),
 ];
 
-/// What is drawn.
+/// The contents of a chart.
 pub(super) struct Chart {
     /// Names, and points both of whose coordinates are between 0 and 1.
     pub(super) lines: Vec<(String, Vec<(f64, f64)>)>,
-    /// What stands below the grid, at equal distances from edge to edge.
+    /// Labels below the grid, at equal distances from edge to edge.
     pub(super) below: Vec<String>,
-    /// What the axes are.
+    /// The labels of the axes.
     pub(super) across: String,
     pub(super) upwards: String,
 }

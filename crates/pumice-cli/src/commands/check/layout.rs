@@ -1,18 +1,18 @@
-//! What every byte of a file is for: structures that overlap, and what nothing refers to.
+//! The use of every byte of a file: structures that overlap, and unused ranges.
 
 use pumice::{ObjectPath, Place, PlaceKind};
 use std::collections::BTreeMap;
 
-/// Pieces of a file, and whose they are.
+/// Ranges of a file, and their owners.
 #[derive(Default)]
 pub(super) struct Layout {
-    /// Begin, end, what, and the number of the owner.
+    /// Begin, end, kind, and the number of the owner.
     pieces: Vec<(u64, u64, PlaceKind, u32)>,
     owners: Vec<ObjectPath>,
 }
 
 impl Layout {
-    /// Adds what belongs to an object.
+    /// Adds the ranges of an object.
     pub(super) fn add(&mut self, path: ObjectPath, places: &[Place]) {
         let owner = self.owners.len() as u32;
         self.owners.push(path);
@@ -23,8 +23,9 @@ impl Layout {
         }));
     }
 
-    /// Pieces that overlap another, or lie beyond the end of the file: whose, and what is wrong.
-    /// The file ends at `end_of_file`, but may have more where it is one of several: `has` tells.
+    /// Ranges that overlap another, or lie beyond the end of the file: their owners, and the fault.
+    /// The file ends at `end_of_file`, but may have more bytes if it is one of several: `has`
+    /// decides.
     pub(super) fn problems(
         &mut self,
         end_of_file: u64,
@@ -61,7 +62,7 @@ impl Layout {
         self.owners.get(number as usize).map_or("/".to_owned(), ObjectPath::to_string)
     }
 
-    /// Bytes by what they are for.
+    /// Bytes by kind of structure.
     pub(super) fn bytes_by_kind(&self) -> BTreeMap<PlaceKind, u64> {
         let mut bytes = BTreeMap::new();
         for (begin, end, kind, _) in &self.pieces {
@@ -71,8 +72,8 @@ impl Layout {
         bytes
     }
 
-    /// Address and length of what nothing refers to. The pieces are in order: see
-    /// [`problems`](Self::problems).
+    /// Addresses and lengths of unused ranges. Call [`problems`](Self::problems) first, which sorts
+    /// the ranges.
     pub(super) fn unreachable(&self, first: u64, end_of_file: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
         let mut at = first;

@@ -1,8 +1,8 @@
-//! What is sound, in a new file; the old one stays as it is.
+//! Copying the sound parts of a file into a new one; the old one stays.
 //!
-//! A dataset whose elements cannot all be read stays behind as a whole, with the links to it:
-//! made-up elements would look like sound ones. Everything else is copied piece by piece; what
-//! cannot be copied is told.
+//! A dataset with unreadable elements is left out, with the links to it: invented elements would
+//! look like sound ones. Everything else is copied piece by piece; parts that cannot be copied are
+//! reported.
 
 use super::{Report, counted, placed};
 use crate::commands::repack;
@@ -46,7 +46,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Counts what was copied.
+/// Counts copied objects.
 #[derive(Default)]
 struct Count {
     groups: u64,

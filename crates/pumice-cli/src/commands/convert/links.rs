@@ -1,16 +1,16 @@
-//! Links to what became a sparse dataset.
+//! Links to objects that became sparse datasets.
 //!
-//! Objects that are made anew are not copied, and links to them neither. Those to a group that a dataset took the
-//! place of, or to a dataset that became sparse, are made again; those to arrays of a matrix lead nowhere now, and
-//! are named.
+//! Objects that are made anew are not copied, nor are links to them. Links to a group that a
+//! dataset has replaced, or to a dataset that became sparse, are made again; links to arrays of a
+//! matrix would lead nowhere, and are reported.
 
 use crate::walker::{self, Kind, Visitor};
 use anyhow::Result;
 use pumice::{Dataset, Error, File, Group, MemberKind};
 use std::collections::HashMap;
 
-/// Makes links to new datasets, whose paths `places` has by the addresses that they had; tells which links stay
-/// behind.
+/// Makes links to new datasets; `places` has their paths by their old addresses. Reports the links
+/// that are left out.
 pub(super) fn make(
     old: &File,
     new: &File,
@@ -26,7 +26,7 @@ struct Links<'a> {
     old: &'a File,
     new: &'a File,
     places: &'a HashMap<u64, String>,
-    /// The addresses of arrays of matrices, with those of their groups.
+    /// The groups of the arrays of matrices, by the arrays' addresses.
     parts: &'a HashMap<u64, u64>,
     left: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Links<'_> {
         Ok(())
     }
 
-    /// Whether a path is one of an array in its own group.
+    /// Whether a path is that of an array in its own group.
     fn is_own(&self, path: &str, group: u64) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         match parent {

@@ -160,8 +160,8 @@ impl Differ<'_> {
         Ok(found)
     }
 
-    /// Compares values with references among them, of the cells `places`. What references lead to is compared
-    /// where they stand. `found`: how many differences there are already.
+    /// Compares values with references among them, of the cells `places`. The objects of references
+    /// are compared on the spot. `found`: the number of differences so far.
     pub(super) fn linked_values(
         &mut self,
         names: &[String; 2],
@@ -209,7 +209,7 @@ impl Differ<'_> {
         Ok(())
     }
 
-    /// Compares what a reference of each side leads to.
+    /// Compares the objects of one reference of each side.
     fn reference(&mut self, names: &[String; 2], reference: &Reference) -> Result<u64> {
         let atlases = self.atlases();
         let (first, second) = (reference.first, reference.second);

@@ -1,7 +1,7 @@
 //! Values of two arrays, element by element.
 //!
-//! A [`Plan`] is made once for a pair of datatypes. Numbers are compared in the widest type of their
-//! class; what is told of a difference is what h5diff tells.
+//! A [`Plan`] is made once for a pair of datatypes. Numbers are compared in the widest type of
+//! their class; differences are printed as h5diff prints them.
 
 use super::report::{Report, Told};
 use crate::numbers::FloatFormat;
@@ -16,7 +16,7 @@ use std::fmt::Write;
 /// From how many bytes on values are compared by several threads.
 const PARALLEL_BYTES: usize = 64 << 10;
 
-/// Two references whose targets are still to be compared, by address.
+/// Two references whose objects are still to be compared, by address.
 pub(super) struct Reference {
     pub(super) first: u64,
     pub(super) second: u64,
@@ -44,7 +44,7 @@ enum Kind {
     Array(Box<Plan>),
     Sequence([VarLen; 2], Box<Plan>),
     Object,
-    /// What cannot be followed: equal bytes are equal.
+    /// References that cannot be followed: equal bytes are equal.
     Unknown,
 }
 
@@ -158,7 +158,7 @@ impl Plan {
         self.compare_all(Side::of(first), Side::of(second), place, most, report, pending)
     }
 
-    /// Compares neighbours, each thread a part of them; tells what differs in order.
+    /// Compares neighbours, a part of them on each thread; reports differences in order.
     fn compare_parts_at_once(
         &self,
         first: &Heaped,

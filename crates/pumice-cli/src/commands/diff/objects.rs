@@ -20,12 +20,12 @@ pub(super) struct Differ<'a> {
     pub(super) out: &'a mut dyn Write,
     /// Something could not be compared.
     not_comparable: bool,
-    /// One has what the other has not.
+    /// Whether one side has an object that the other lacks.
     pub(super) unlike: bool,
     pub(super) failed: bool,
     /// How many references were followed to where we are.
     pub(super) depth: usize,
-    /// Whether the next difference that is told needs the header before it.
+    /// Whether the next reported difference needs the header before it.
     pub(super) wants_header: bool,
     atlases: Option<Rc<[Atlas; 2]>>,
     identities: Files,
@@ -38,7 +38,7 @@ struct Side<'a> {
     /// The link, if it is one that was not followed.
     link: Option<MemberKind>,
     identity: Option<Identity>,
-    /// What is there, links followed.
+    /// The object, links followed.
     node: pumice::Result<Node>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Differ<'a> {
         }
     }
 
-    /// Compares what was asked for; answers how many differences there are.
+    /// Compares the requested objects; returns the number of differences.
     pub(super) fn run(&mut self) -> Result<u64> {
         let paths = match &self.options.objects {
             Some([(first, _), (second, _)]) => [first.clone(), second.clone()],
@@ -164,7 +164,7 @@ impl<'a> Differ<'a> {
         self.atlases.get_or_insert_with(|| Rc::new(files.map(Atlas::of))).clone()
     }
 
-    /// What stands at a path, links not followed at its end.
+    /// The member at a path, links not followed at its end.
     fn link_at(&self, file: &File, path: &str) -> Option<MemberKind> {
         let path = path.trim_end_matches('/');
         let Some((folder, name)) = path.rsplit_once('/') else { return Some(MemberKind::Group) };
@@ -293,7 +293,7 @@ impl<'a> Differ<'a> {
         Ok(listing)
     }
 
-    /// The two lists side by side, without what is excluded.
+    /// The two lists side by side, without excluded objects.
     fn matched(&self, lists: &[Listing; 2]) -> Vec<[Option<usize>; 2]> {
         let mut groups: Vec<String> = Vec::new();
         let mut excluded = |path: &str, kind: Type| {
@@ -486,7 +486,7 @@ impl<'a> Differ<'a> {
     }
 }
 
-/// Compares two texts that are known to begin with `alike` equal bytes; notes how many there are.
+/// Compares two texts that are known to begin with `alike` equal bytes; updates that number.
 fn order(one: &str, other: &str, alike: &mut usize) -> Ordering {
     let (one, other) = (&one.as_bytes()[*alike..], &other.as_bytes()[*alike..]);
     let more = one.iter().zip(other).take_while(|(one, other)| one == other).count();

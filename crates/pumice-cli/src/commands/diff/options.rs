@@ -1,4 +1,4 @@
-//! What `pumice diff` and h5diff can be asked.
+//! The options of `pumice diff` and h5diff.
 
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
@@ -49,7 +49,7 @@ pub(super) struct Options {
     pub(super) verbose: bool,
     pub(super) level: i64,
     pub(super) quiet: bool,
-    /// Whether what only one file has is told; h5diff tells it in its table alone.
+    /// Whether members of only one file are reported; h5diff reports them in its table alone.
     pub(super) explains: bool,
     pub(super) delta: Option<f64>,
     pub(super) relative: Option<f64>,
@@ -140,7 +140,7 @@ impl Options {
         Ok(())
     }
 
-    /// What cannot be asked for together.
+    /// The reason why options exclude each other, if they do.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.quiet && (self.verbose || self.report) {
             return Some("Error: -q (quiet mode) cannot be added to verbose or report modes");
@@ -153,13 +153,13 @@ impl Options {
         None
     }
 
-    /// Whether values that differ are printed.
+    /// Whether differing values are printed.
     pub(super) fn shows_values(&self) -> bool {
         (self.report || self.verbose) && !self.quiet
     }
 }
 
-/// A tolerance as C's `atof` reads it: what begins no number is 0.
+/// A tolerance as C's `atof` reads it: a text that begins no number is 0.
 fn number(text: &str) -> Option<f64> {
     if text.len() > 2 && text.starts_with("0x") {
         return None;

@@ -1,4 +1,5 @@
-//! What references to regions, attributes and objects of any file lead to, pair by pair.
+//! Comparing the objects of references to regions, attributes and objects of any file, pair by
+//! pair.
 
 use super::objects::Differ;
 use anyhow::Result;
@@ -7,8 +8,8 @@ use pumice::{Datatype, Node, Reference, Selection, types::ReferenceKind};
 /// References of one side.
 pub(super) type List = Vec<Option<Reference>>;
 
-/// Whether the elements are references that are read as such. Those to objects of the file alone are
-/// addresses, and may be parts of other types.
+/// Whether the elements are references that are read as such. References to objects of the file
+/// alone are addresses, and may be parts of other types.
 pub(super) fn are_references(types: [&Datatype; 2]) -> bool {
     types.iter().all(|datatype| {
         matches!(datatype, Datatype::Reference(reference) if reference.kind != ReferenceKind::Object)
@@ -16,7 +17,7 @@ pub(super) fn are_references(types: [&Datatype; 2]) -> bool {
 }
 
 impl Differ<'_> {
-    /// Compares what references lead to; answers how much differs.
+    /// Compares the objects of references; returns the number of differences.
     pub(super) fn reference_lists(&mut self, names: &[String; 2], lists: [List; 2]) -> Result<u64> {
         let [first, second] = lists;
         let mut found = 0;
@@ -47,7 +48,7 @@ impl Differ<'_> {
             return self.attribute([&names[0], &names[1]], [&one, &other]);
         }
         if one.is_region() {
-            // What cannot be opened may never have been written.
+            // A reference that cannot be followed may never have been written.
             let (Ok((dataset, mine)), Ok((another, yours))) =
                 (first.dereference_region(one), second.dereference_region(other))
             else {
@@ -72,7 +73,7 @@ impl Differ<'_> {
         }
     }
 
-    /// References lead to objects that are not two datasets: `alike`, of the same kind.
+    /// Reports references to objects that are not two datasets: `alike`, of the same kind.
     pub(super) fn not_datasets(&mut self, names: &[String; 2], alike: bool) -> Result<()> {
         let [one, other] = names;
         self.incomparable();

@@ -15,7 +15,7 @@ pub(super) struct Report<'a> {
     dims: Vec<u64>,
     /// The extent that places are counted in, if only a part is compared.
     began: bool,
-    /// Whether it is one of several that are put together.
+    /// Whether it is one of several reports that are joined.
     part: bool,
     relative: Option<bool>,
     place: Vec<u64>,
@@ -23,10 +23,10 @@ pub(super) struct Report<'a> {
     told: usize,
 }
 
-/// What a report of a part told.
+/// The output of a report on a part.
 pub(super) struct Told {
     pub(super) text: Vec<u8>,
-    /// Whether the first difference was told with a relative one; nothing if there was none.
+    /// Whether the first difference was printed with a relative one; `None` without differences.
     pub(super) relative: Option<bool>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The same of a part of the arrays, whose lines are put together later; without a header.
+    /// A report on a part of the arrays, whose lines are joined later; without a header.
     pub(super) fn of_part(
         out: &'a mut dyn Write,
         options: &'a Options,
@@ -61,12 +61,12 @@ impl<'a> Report<'a> {
         Self { part: true, ..Self::new(out, options, names, dims) }
     }
 
-    /// What a report of a part needs to know.
+    /// The parameters for a report on a part.
     pub(super) fn parts(&self) -> (&'a Options, &[String; 2], &[u64]) {
         (self.options, &self.names, &self.dims)
     }
 
-    /// Whether the first difference, if there was one, was told with a relative one.
+    /// Whether the first difference, if there was one, was printed with a relative one.
     pub(super) fn relative(&self) -> Option<bool> {
         self.relative
     }
@@ -76,18 +76,18 @@ impl<'a> Report<'a> {
         self.told
     }
 
-    /// Whether the header was told.
+    /// Whether the header was printed.
     pub(super) fn began(&self) -> bool {
         self.began
     }
 
-    /// Goes on behind a header that somebody has told already.
+    /// Continues behind a header that was printed already.
     pub(super) fn behind_header(mut self, told: bool) -> Self {
         self.began = told;
         self
     }
 
-    /// Adds what was told of a part.
+    /// Adds the output of a part.
     pub(super) fn append(&mut self, told: &Told) -> io::Result<()> {
         if let Some(relative) = told.relative
             && !self.began
@@ -98,13 +98,13 @@ impl<'a> Report<'a> {
         self.out.write_all(&told.text)
     }
 
-    /// Whether differences are told one by one.
+    /// Whether differences are printed one by one.
     pub(super) fn listens(&self) -> bool {
         self.options.shows_values()
     }
 
-    /// Tells a difference at the cell `linear`. `character`: which one of a text. `relative`: whether
-    /// a relative difference is told.
+    /// Prints a difference at the cell `linear`. `character`: its index in a text. `relative`:
+    /// whether a relative difference is printed.
     pub(super) fn tell(
         &mut self,
         linear: u64,

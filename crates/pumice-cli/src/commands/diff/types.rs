@@ -6,7 +6,7 @@ use pumice::types::VarLenKind;
 use pumice::{Datatype, Extent};
 
 impl Differ<'_> {
-    /// Whether values of two types and extents can be compared; tells why not.
+    /// Whether values of two types and extents can be compared; reports why not.
     pub(super) fn comparable(
         &mut self,
         names: [&str; 2],

@@ -77,7 +77,7 @@ fn defined(dataset: &Dataset, slab: &Hyperslab, out: &mut dyn Write) -> Result<(
     })
 }
 
-/// A value; what has commas, quotes or line breaks stands in quotes.
+/// A value; in quotes if it has commas, quotes or line breaks.
 fn push(renderer: &Renderer, element: &[u8], heap: &[u8], text: &mut String) {
     let mut value = String::new();
     renderer.push_inline(&mut value, element, heap);

@@ -40,7 +40,7 @@ pub(super) fn print(
     Ok(printer.outcome)
 }
 
-/// Up to so many bytes of values wait, so that an object that cannot be read is told as such.
+/// Bytes of values that are buffered, so that an unreadable object is reported as such.
 const WAITING: usize = 1 << 20;
 
 struct Printer<'a> {
@@ -119,7 +119,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// What stands before the members of a group, and these.
+    /// The text before the members of a group, and the members.
     fn begin_group(&mut self, group: Group) -> Result<(Group, std::vec::IntoIter<Member>, bool)> {
         self.seen.insert(group.address());
         let mut fields = format!(",\"address\":{}", group.address());
@@ -130,7 +130,7 @@ impl Printer<'_> {
         Ok((group, members.unwrap_or_default().into_iter(), true))
     }
 
-    /// The beginning of an object, with its kind and what is known of it.
+    /// The beginning of an object, with its kind and known fields.
     fn begin(&mut self, kind: &str, error: Option<&anyhow::Error>, fields: &str) -> Result<()> {
         match error {
             None => write!(self.out, "{{\"kind\":\"{kind}\"{fields}")?,
@@ -143,13 +143,13 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// What stands for an object that cannot be read, with what is known of it.
+    /// The text for an unreadable object, with its known fields.
     fn error(&mut self, error: &anyhow::Error, fields: &str) -> Result<()> {
         self.begin("", Some(error), fields)?;
         Ok(write!(self.out, "}}")?)
     }
 
-    /// Takes note of a failure, unless nobody listens any more.
+    /// Records a failure, unless the reader has gone away.
     fn tell(&mut self, error: &anyhow::Error) -> Result<()> {
         if failure::is_broken_pipe(error) {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
@@ -200,7 +200,7 @@ impl Printer<'_> {
         match (found, waiting.open) {
             (Ok(()), _) => waiting.release()?,
             (Err(error), true) => {
-                // What was printed stays.
+                // The text printed so far stays.
                 waiting.release()?;
                 self.tell(&error)?;
                 write!(self.out, "],\"error\":{}", text(&failure::chain(&error)))?;
@@ -210,7 +210,7 @@ impl Printer<'_> {
         Ok(write!(self.out, "}}")?)
     }
 
-    /// All about a dataset but its values, and the part of it whose values are wanted.
+    /// All fields of a dataset but its values, and the part of it whose values are wanted.
     fn facts(
         &mut self,
         dataset: &Dataset,
@@ -313,10 +313,10 @@ fn filters(dataset: &Dataset) -> String {
     dataset.sections().into_iter().map(section).collect::<Vec<_>>().join(",")
 }
 
-/// Values on their way out: the first of them wait for what may go wrong.
+/// Buffered values: the first of them wait for errors.
 struct Waiting<'a> {
     out: &'a mut dyn Write,
-    /// What stands before values.
+    /// The text before the values.
     beginning: String,
     bytes: Vec<u8>,
     /// Whether something was written.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use pumice::{Dataset, HyperslabAxis, Selection, UNLIMITED};
 
 impl Dumper<'_> {
-    /// The parts of a virtual dataset, and what they are taken from.
+    /// The parts of a virtual dataset, and their sources.
     pub(super) fn mappings(&mut self, dataset: &Dataset) -> Result<()> {
         let shape = dataset.shape();
         for (number, mapping) in dataset.virtual_mappings().iter().enumerate() {

@@ -28,11 +28,11 @@ use std::sync::Arc;
 /// Columns that lines are indented by at most: in files of many levels, indentation would be nearly all there is.
 pub(super) const WIDEST: usize = 256 * INDENT;
 
-/// Prints what it visits.
+/// Prints the objects that it visits.
 pub(super) struct Dumper<'a> {
     pub(super) file: &'a File,
     name: &'a str,
-    /// The same of other files that references lead to.
+    /// Names and paths of other files that references lead to.
     pub(super) other_files: Vec<Arc<(String, Atlas)>>,
     /// The bits of integers that are being printed.
     pub(super) bits: Option<(u32, u32)>,
@@ -41,12 +41,12 @@ pub(super) struct Dumper<'a> {
     pub(super) options: &'a Options,
     pub(super) sinks: &'a mut Sinks,
     pub(super) indent: usize,
-    /// Levels that are not indented any more.
+    /// Levels that are not indented.
     beyond: usize,
     pub(super) outcome: Outcome,
     /// Addresses of objects that were printed.
     pub(super) shown: HashSet<u64>,
-    /// The file's name and the first path of each object in it, once somebody asked.
+    /// The file's name and the first path of each object in it, once they are needed.
     pub(super) names: Option<Arc<(String, Atlas)>>,
     /// Other files that external links led to.
     pub(super) outside: Outside,
@@ -233,7 +233,7 @@ impl<'a> Dumper<'a> {
         self.named_as(name, &format!("{text}{end}"))
     }
 
-    /// What a committed datatype is, on a line of its own where the line is too narrow.
+    /// A committed datatype's name, on a line of its own if the line is too narrow.
     fn named_as(&mut self, name: &str, text: &str) -> Result<()> {
         let beginning = format!("DATATYPE \"{name}\" ");
         let first = text.lines().next().unwrap_or_default();
@@ -244,7 +244,7 @@ impl<'a> Dumper<'a> {
         self.line(&format!("{beginning}{text}"))
     }
 
-    /// Whether a line with so many columns, and what may follow, is too long.
+    /// Whether a line with this many columns, and possible further text, is too long.
     fn exceeds(&self, columns: usize) -> bool {
         // h5dump counts one level more than it indents.
         self.options.columns > 0 && columns + INDENT + 1 > self.options.columns
@@ -279,7 +279,7 @@ impl<'a> Dumper<'a> {
         self.line(&format!("DATATYPE  {text}"))
     }
 
-    /// Prints everything that has a path, and attributes whose path ends so.
+    /// Prints everything with a path, and attributes whose path ends with it.
     fn wanted_any(&mut self, wanted: &str) -> Result<()> {
         let mut finder = Finder { wanted: wanted.to_owned(), found: Vec::new() };
         walker::walk(self.file, &mut finder)?;
@@ -299,7 +299,7 @@ impl<'a> Dumper<'a> {
         Ok(())
     }
 
-    /// What a path leads to, links not followed.
+    /// The member at a path, links not followed.
     fn member(&self, path: &str) -> Option<(String, MemberKind)> {
         let (group, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
         let group =
@@ -412,7 +412,7 @@ impl<'a> Dumper<'a> {
         self.attribute_data(attribute)
     }
 
-    /// A link, and what is behind an external one if its path is given.
+    /// A link, and the object behind an external one if its path is given.
     fn link(&mut self, name: &str, path: Option<&str>, kind: &MemberKind) -> Result<()> {
         match kind {
             MemberKind::SoftLink(target) => {
@@ -465,14 +465,14 @@ impl<'a> Dumper<'a> {
         Ok(writeln!(self.sinks.text(), "{:1$}{text}", "", indent)?)
     }
 
-    /// Takes note of how a part of the work went.
+    /// Notes how a part of the work went.
     pub(super) fn note(&mut self, outcome: Outcome) {
         if outcome == Outcome::Incomplete {
             self.outcome = outcome;
         }
     }
 
-    /// Tells a failure and goes on, unless nobody listens any more.
+    /// Reports a failure and goes on, unless the reader has gone away.
     pub(super) fn survive(&mut self, done: Result<()>) -> Result<()> {
         self.outcome.survive(done)
     }

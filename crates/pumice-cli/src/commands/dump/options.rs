@@ -1,4 +1,4 @@
-//! What `pumice dump` and h5dump can be asked.
+//! The options of `pumice dump` and h5dump.
 
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
@@ -107,7 +107,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// What was asked for by name.
+    /// The requested name.
     pub(super) fn path(&self) -> &str {
         match self {
             Self::Attribute(path) | Self::Dataset(path, _) | Self::Group(path) => path,
@@ -125,7 +125,7 @@ pub(super) enum Binary {
     Big,
 }
 
-/// By what an XML file is described.
+/// The schema language of an XML file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schema {
     Schema,
@@ -155,7 +155,7 @@ pub(super) struct Options {
     pub(super) descending: bool,
     /// `Some(None)`: nowhere.
     pub(super) output: Option<Option<String>>,
-    /// Whether values of attributes alone had been asked for when the output was named.
+    /// Whether only values of attributes were requested before the output was named.
     pub(super) output_of_attributes: bool,
     pub(super) binary: Option<Binary>,
     /// `Some(None)`: nowhere.
@@ -163,7 +163,7 @@ pub(super) struct Options {
     /// Whether files that exist may be replaced.
     pub(super) force: bool,
     pub(super) dense: bool,
-    /// Where cells are defined, instead of a list of all of them.
+    /// Whether the places of defined cells are printed instead of a list of all cells.
     pub(super) sparse_locations: bool,
     pub(super) sparse_values: bool,
     pub(super) json: bool,
@@ -171,7 +171,7 @@ pub(super) struct Options {
     pub(super) xml: bool,
     pub(super) schema: Schema,
     pub(super) schema_place: Option<String>,
-    /// What stands before the names of XML elements.
+    /// The prefix of XML elements.
     pub(super) namespace: String,
     pub(super) float: Option<FloatFormat>,
     /// Ranges of bits to print: the lowest one, how many.
@@ -281,7 +281,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What is asked of a file: also the object behind its name, with the part that was asked for.
+    /// The request for a file, with the object behind its name and the part that was asked for.
     pub(super) fn of(&self, spot: &Spot, file: &File) -> Result<Self> {
         let mut options = self.clone();
         let Some(path) = spot.object(None) else { return Ok(options) };
@@ -299,7 +299,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether what was asked goes together with XML.
+    /// Fails for requests that XML cannot have.
     fn check_xml(&self) -> Result<()> {
         if !self.xml {
             return Ok(());
@@ -418,7 +418,7 @@ impl Options {
     }
 }
 
-/// What C's `atoi` makes of a text.
+/// The number that C's `atoi` makes of a text.
 fn number(text: &str) -> i64 {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '-');
     text[..end.unwrap_or(text.len())].parse().unwrap_or(0)

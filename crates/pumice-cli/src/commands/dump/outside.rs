@@ -1,5 +1,5 @@
-//! What external links lead to. Objects of another file are printed where the link is; nobody comes
-//! back into the file that was asked for, and nothing is printed twice.
+//! The objects behind external links. Objects of another file are printed at the link; links back
+//! into the first file are not followed, and nothing is printed twice.
 
 use super::objects::Dumper;
 use crate::atlas::Atlas;
@@ -25,7 +25,7 @@ pub(super) struct Outside {
     visited: HashMap<PathBuf, Visited>,
 }
 
-/// What is known of a file.
+/// The state of a file.
 #[derive(Default)]
 struct Visited {
     shown: HashSet<u64>,
@@ -33,7 +33,7 @@ struct Visited {
 }
 
 impl Dumper<'_> {
-    /// Prints what is behind an external link at `path`.
+    /// Prints the object behind an external link at `path`.
     pub(super) fn follow(&mut self, path: &str, file: &str, target: &str) -> Result<()> {
         let node = match self.file.node(path) {
             Ok(node) => node,

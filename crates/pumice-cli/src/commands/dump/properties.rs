@@ -14,7 +14,7 @@ impl Dumper<'_> {
         self.end()?;
         let elsewhere = dataset.layout() == LayoutKind::Virtual;
         if elsewhere {
-            // What its sources are filtered by is theirs.
+            // The filters of its sources are theirs.
         } else if dataset.sections().len() > 1 {
             let all = dataset.section_filters();
             for (number, section) in dataset.sections().into_iter().enumerate() {
@@ -128,7 +128,7 @@ impl Dumper<'_> {
             let name = if *fill == Fill::Undefined { "UNDEFINED" } else { "DEFAULT" };
             return Ok(format!("H5D_FILL_VALUE_{name}"));
         };
-        // What it refers to is elsewhere in the file.
+        // Its objects are elsewhere in the file.
         let heaped = match dataset.datatype().has_varlen() {
             true => dataset.fill_heaped()?,
             false => None,

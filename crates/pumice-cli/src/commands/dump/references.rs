@@ -1,4 +1,4 @@
-//! What references lead to: objects, regions of datasets, attributes.
+//! The objects of references: objects, regions of datasets, attributes.
 
 use super::objects::Dumper;
 use super::sink::Stream;

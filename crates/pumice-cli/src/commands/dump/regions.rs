@@ -3,8 +3,8 @@
 //! The form is that of the RFC on sparse data: values stand a level deeper than in dense datasets, behind
 //! coordinates without a colon, each point on a line of its own.
 //!
-//! Cells that fill a block together are told as one, whatever its axes; a cell alone is a point. Of many,
-//! blocks and points come in several turns. All cells of a dense dataset are defined.
+//! Cells that fill a block are printed as one, whatever its axes; a single cell is a point. Many
+//! blocks and points are printed in several turns. All cells of a dense dataset are defined.
 
 mod merger;
 
@@ -63,7 +63,7 @@ impl Dumper<'_> {
         Ok(())
     }
 
-    /// Prints what was put together.
+    /// Prints the merged regions.
     fn regions_of(&mut self, dataset: &Dataset, merger: &mut Merger) -> Result<()> {
         let (blocks, points) = merger.take();
         for block in blocks {
@@ -139,7 +139,7 @@ impl Dumper<'_> {
         written
     }
 
-    /// What references lead to, cell by cell.
+    /// Prints the objects of references, cell by cell.
     fn led_to(&mut self, dataset: &Dataset, cells: &Selection) -> Result<()> {
         let references = dataset.read_references(cells)?;
         self.line("DATA {")?;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What is written.
+/// The kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Text,
@@ -63,7 +63,7 @@ impl Sinks {
         self.of(Stream::Text)
     }
 
-    /// Whether a stream goes elsewhere than the description.
+    /// Whether a stream goes to another file than the description.
     pub(super) fn is_apart(&self, stream: Stream) -> bool {
         self.place(stream) != self.text
     }

@@ -1,4 +1,4 @@
-//! What a file says of itself in its superblock.
+//! The contents of a file's superblock.
 
 use anyhow::Result;
 use pumice::{File, FileSpaceStrategy};

@@ -44,7 +44,7 @@ impl Dumper<'_> {
             }
             self.data_once(dataset, extent, slab, subset)?;
         }
-        // What follows is printed like the last of them, as h5dump has it.
+        // Later elements are printed like the last of them, as in h5dump.
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Dumper<'_> {
         self.options.characters && byte
     }
 
-    /// Writes elements as bytes. `feed` hands over all of them, piece by piece.
+    /// Writes elements as bytes. `feed` passes all of them, piece by piece.
     pub(super) fn bytes(
         &mut self,
         dataset: &Dataset,
@@ -211,8 +211,8 @@ impl Dumper<'_> {
         Ok(lines.finish()?)
     }
 
-    /// Where values go. Those apart from the description begin with the end of a line, as h5dump
-    /// has it.
+    /// The stream for values. Values apart from the description begin with a line break, as in
+    /// h5dump.
     pub(super) fn stream(&mut self, stream: Stream) -> Result<&mut dyn Write> {
         let apart = self.sinks.is_apart(stream);
         let out = self.sinks.of(stream);
@@ -229,7 +229,8 @@ impl Dumper<'_> {
     }
 }
 
-/// Whether bits are asked for that integers of a type do not have, which is told: h5dump prints zeros then.
+/// Whether requested bits are beyond the integers of a type, which is reported: h5dump prints zeros
+/// then.
 fn exceeds(datatype: &Datatype, end: u32) -> bool {
     let Datatype::Integer(integer) = datatype else { return false };
     let most = integer.size.saturating_mul(8);
@@ -240,7 +241,7 @@ fn exceeds(datatype: &Datatype, end: u32) -> bool {
     end > most
 }
 
-/// The coordinates of an element, and whether a row begins with it.
+/// Computes the coordinates of an element; returns whether it begins a row.
 fn at(index: u64, dims: &[u64], place: &mut Vec<u64>) -> bool {
     if dims.is_empty() {
         place.clear();

@@ -25,14 +25,14 @@ use std::collections::HashMap;
 const SCHEMA: &str = "http://www.hdfgroup.org/HDF5/XML/schema/HDF5-File.xsd";
 const DEFINITION: &str = "http://www.hdfgroup.org/HDF5/XML/DTD/HDF5-File.dtd";
 
-/// Prints what it visits.
+/// Prints the objects that it visits.
 pub(super) struct XmlDumper<'a> {
     file: &'a File,
     options: &'a Options,
     sinks: &'a mut Sinks,
     pub(super) outcome: Outcome,
     indent: usize,
-    /// Levels that are not indented any more.
+    /// Levels that are not indented.
     beyond: usize,
     atlas: Atlas,
     /// Numbers of paths that no object has.
@@ -118,7 +118,7 @@ impl<'a> XmlDumper<'a> {
         self.tag(&format!("</{{}}{name}>"))
     }
 
-    /// What names the object at a path. A path without an object gets a number of its own.
+    /// The identifier of the object at a path. A path without an object gets a number of its own.
     fn identifier(&mut self, path: &str, address: Option<u64>) -> String {
         let path = if path.is_empty() { "/" } else { path };
         match address.or_else(|| self.address(path)) {
@@ -127,7 +127,7 @@ impl<'a> XmlDumper<'a> {
         }
     }
 
-    /// What names a path of which this file has no object.
+    /// An identifier for a path without an object in this file.
     fn invented(&mut self, path: &str) -> String {
         let next = u64::MAX - 1 - self.invented.len() as u64;
         format!("xid_{}", self.invented.entry(path.to_owned()).or_insert(next))
@@ -236,7 +236,7 @@ impl<'a> XmlDumper<'a> {
         Ok(())
     }
 
-    /// h5dump's word about values whose form the schema leaves open.
+    /// h5dump's remark about values whose form the schema leaves open.
     fn note(&mut self, datatype: &Datatype, less: usize) -> Result<()> {
         let (what, less) = match datatype {
             Datatype::Compound(_) => ("compound", less),
@@ -250,7 +250,7 @@ impl<'a> XmlDumper<'a> {
         Ok(())
     }
 
-    /// Values, one on a line. `feed` hands over all of them, piece by piece.
+    /// Values, one on a line. `feed` passes all of them, piece by piece.
     fn values(
         &mut self,
         datatype: &Datatype,
@@ -474,7 +474,7 @@ impl<'a> XmlDumper<'a> {
         self.close("Data")
     }
 
-    /// Tells a failure and goes on, unless nobody listens any more.
+    /// Reports a failure and goes on, unless the reader has gone away.
     fn survive(&mut self, done: Result<()>) -> Result<()> {
         self.outcome.survive(done)
     }

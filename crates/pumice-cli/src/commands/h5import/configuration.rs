@@ -6,7 +6,7 @@ use pumice::types::ByteOrder;
 use std::collections::HashSet;
 use std::iter::Peekable;
 
-/// Reads what the words of a file say.
+/// Reads the settings in a file.
 pub(super) fn read<'a>(
     mut words: Peekable<impl Iterator<Item = &'a str>>,
     settings: &mut Settings,

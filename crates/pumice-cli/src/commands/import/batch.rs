@@ -1,8 +1,8 @@
 //! Cells on their way into a dataset, a batch at a time.
 //!
-//! Most files list entries in strict order, row by row or column by column: then no cell comes twice
-//! and batches are written as they are. Others are sorted first (`sorter.rs`), so that each chunk is
-//! made once, and entries for the same cell meet.
+//! Most files list entries in strict order, row by row or column by column: then no cell repeats,
+//! and batches are written as they come. Others are sorted first (`sorter.rs`), so that each chunk
+//! is made once, and entries for the same cell meet.
 
 use super::sorter::{Numbering, Sorter};
 use crate::cli::Duplicates;
@@ -30,7 +30,7 @@ pub(super) struct Batches<'a> {
     sorter: Option<Sorter>,
     /// Where a temporary file may be made.
     temporary: &'a Path,
-    /// What the cells written so far lie between, by axis.
+    /// The range of cells written so far, by axis.
     bounds: Option<Vec<RangeInclusive<u64>>>,
     /// Entries taken and cells written so far.
     taken: u64,
@@ -109,8 +109,8 @@ impl<'a> Batches<'a> {
         self.sorter.get_or_insert_with(sorter).take(&cells)
     }
 
-    /// Whether cells can be written as they come: none has come twice, and those that are near in the
-    /// file are in few chunks.
+    /// Whether cells can be written as they come: none has repeated, and neighbours in the file are
+    /// in few chunks.
     fn is_orderly(&self, entries: u64) -> bool {
         let mirrored = self.symmetry != Symmetry::General;
         let Some(axis) = self.order.slowest(self.chunks.len(), mirrored) else { return false };
@@ -119,7 +119,7 @@ impl<'a> Batches<'a> {
         entries / lines.max(1) <= AT_ONCE
     }
 
-    /// Writes what was sorted. Returns how many cells were written in all.
+    /// Writes the sorted cells. Returns how many cells were written in all.
     pub(super) fn finish(&mut self, source: &dyn Source, progress: &Progress) -> Result<u64> {
         let Some(sorter) = self.sorter.take() else { return Ok(self.written) };
         progress.expect(self.taken);
@@ -133,7 +133,7 @@ impl<'a> Batches<'a> {
             let again = last.filter(|last| last.0 == number);
             if let Some((_, first)) = again.filter(|_| cells.repeated.len() < BATCH) {
                 match self.bounds.is_some() {
-                    // What is defined comes before: `put` adds one after another.
+                    // Defined cells come first: `put` adds one after another.
                     true => cells.repeat(value, mark),
                     false => {
                         let (start, place) = (cells.cells.values.len() - self.size, cells.place());
@@ -261,7 +261,7 @@ impl<'a> Batches<'a> {
         Ok(held.len() as u64)
     }
 
-    /// Which cells lie between those that were written before.
+    /// The cells in the range of those that were written before.
     fn inside(&self, cells: &Cells) -> Vec<usize> {
         let Some(bounds) = &self.bounds else { return Vec::new() };
         let within = |&at: &usize| {
@@ -270,7 +270,7 @@ impl<'a> Batches<'a> {
         (0..cells.len()).filter(within).collect()
     }
 
-    /// Takes note of where cells were written.
+    /// Notes where cells were written.
     fn widen(&mut self, cells: &Cells) {
         let ranges =
             cells.columns.iter().filter_map(|axis| Some(*axis.iter().min()?..=*axis.iter().max()?));
@@ -288,7 +288,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Makes one value of the first, which is in `held`, and another for the same cell.
+    /// Combines the value in `held` with another for the same cell.
     fn merge(
         &self,
         held: &mut [u8],
@@ -368,7 +368,7 @@ impl Sorted {
     }
 }
 
-/// Whether entries came in an order that allows no cell to come twice.
+/// Whether entries came in an order in which no cell repeats.
 #[derive(Debug)]
 struct Order {
     last: Option<Vec<u64>>,
@@ -414,7 +414,7 @@ impl Order {
         }
     }
 
-    /// The slowest axis, if no cell has come twice. Mirror images stay apart from the entries if these
+    /// The slowest axis, if no cell has repeated. Mirror images are apart from the entries if these
     /// lie in one triangle.
     fn slowest(&self, rank: usize, mirrored: bool) -> Option<usize> {
         let apart = !mirrored || self.lower || self.upper;

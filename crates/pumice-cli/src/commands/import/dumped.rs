@@ -1,10 +1,10 @@
-//! What h5dump printed becomes a file again: groups, datasets, attributes, links and committed
-//! datatypes, as far as the text says.
+//! Making a file of h5dump's output: groups, datasets, attributes, links and committed datatypes,
+//! as far as the text has them.
 //!
-//! Elements stream: a bounded number is in memory. What a text cannot carry is left out and told:
-//! references, datatypes without a name, data that h5dump did not print. Floats have the digits that
-//! were printed: h5dump prints six unless `-m %.17g` asks for more. With `-p`, chunks, filters, fill
-//! values and allocation times come along (`dumped/creation.rs`).
+//! Elements stream: a bounded number is in memory. References, datatypes without a name, and data
+//! that h5dump did not print are left out and reported. Floats have the printed digits: h5dump
+//! prints six unless `-m %.17g` asks for more. With `-p`, chunks, filters, fill values and
+//! allocation times are kept (`dumped/creation.rs`).
 
 mod apart;
 mod creation;
@@ -35,17 +35,17 @@ const DEPTH: usize = 200;
 /// Elements of one attribute, at most.
 const MAX_ATTRIBUTE: u64 = 1 << 24;
 
-/// What became of a text.
+/// The result of importing a text.
 #[derive(Default)]
 pub(in crate::commands) struct Made {
     pub(super) datasets: u64,
     pub(super) groups: u64,
     pub(super) attributes: u64,
-    /// Paths of what was left out, and why.
+    /// Paths of omitted objects, and the reasons.
     pub(in crate::commands) left: Vec<String>,
 }
 
-/// Makes a file of what h5dump printed.
+/// Makes a file of h5dump's output.
 pub(super) fn import(input: &Input<'_>, file: &File, progress: &Progress) -> Result<Made> {
     let mut undo = Undo::default();
     Reader::new(input, file, progress, &mut undo)?.run()
@@ -104,7 +104,7 @@ struct Reader<'a> {
     committed: Committed,
     made: Made,
     progress: &'a Progress,
-    /// Where values are, if they are not in the text.
+    /// The source of values that are not in the text.
     outside: Option<Outside<'a>>,
     /// Whether everything must be made, and datasets must have their data.
     strict: bool,
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             match self.lexer.name()?.as_str() {
                 "LINKTARGET" | "TARGETPATH" => target = self.lexer.quoted()?,
                 "TARGETFILE" => file = self.lexer.quoted()?,
-                // What the link leads to was printed as well.
+                // The link's target was printed as well.
                 "LINKCLASS" => drop(self.lexer.name()?),
                 _ => {
                     self.lexer.take()?;
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
         Ok(datatype)
     }
 
-    /// Values of an attribute that stand behind those of datasets in a text, if they do.
+    /// Reads an attribute's values if they stand behind those of datasets.
     fn attribute_outside(
         &mut self,
         datatype: Datatype,
@@ -358,7 +358,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A datatype that can be made, or why it cannot. What follows can be read in both cases.
+    /// A datatype, or the reason why it cannot be made. The text behind it can be read in both
+    /// cases.
     fn datatype(&mut self) -> Result<Result<Datatype>> {
         let line = self.lexer.line();
         match types::datatype(&mut self.lexer, &self.committed, 0) {

@@ -1,11 +1,11 @@
-//! What of an HDF5 file does not become a dataset, where only its matrices do.
+//! The parts of an HDF5 file that importing its matrices leaves out.
 
 use crate::formats::{Format, Found, container};
 use anyhow::Result;
 use pumice::File;
 use std::collections::{BTreeMap, HashSet};
 
-/// Names what is left out: groups of which nothing is taken, and datasets of others.
+/// Reports what is left out: groups without a matrix, and other datasets.
 pub(super) fn out(file: &File, found: &[Found], format: &dyn Format) -> Result<Vec<String>> {
     let mut taken: HashSet<u64> = HashSet::new();
     for found in found {

@@ -20,7 +20,7 @@ const WINDOW: usize = 32 << 20;
 /// Bytes of a run that are read at once, at least and at most.
 const PIECE: Range<usize> = 4 << 10..1 << 20;
 
-/// Numbers cells so that those of a chunk follow each other, row by row.
+/// Numbers cells so that those of a chunk are consecutive, row by row.
 #[derive(Clone, Debug)]
 pub(super) struct Numbering {
     /// Length of a chunk and how many there are, by axis.
@@ -109,7 +109,7 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter of cells with values of `size` bytes, whose temporary file has the name `path` for a
+    /// A sorter of cells with values of `size` bytes. Its temporary file has the name `path` for a
     /// moment.
     pub(super) fn new(numbering: Numbering, size: usize, path: &Path) -> Self {
         let number = if numbering.narrow { 8 } else { 16 };
@@ -206,7 +206,7 @@ struct Cursor {
     /// A piece of the run, and where its next record is.
     piece: Vec<u8>,
     position: usize,
-    /// What was not read yet.
+    /// The unread part of the run.
     ahead: Range<u64>,
 }
 
@@ -221,7 +221,7 @@ pub(super) struct Merge {
     cursors: Vec<Cursor>,
     /// The number of the next record of each run; runs in the order in which they came.
     queue: BinaryHeap<Reverse<(u128, usize)>>,
-    /// Whether the record at the head of the queue was given away.
+    /// Whether the record at the head of the queue was returned.
     current: bool,
     /// The chunk of the last place: its first cell and that cell's number.
     chunk: (Vec<u64>, u128),
@@ -272,13 +272,13 @@ impl Merge {
         Ok(Some(self.spelling.number(&cursor.piece[cursor.position..])))
     }
 
-    /// Whether a number lies in the chunk of the last place.
+    /// Whether a number is in the chunk of the last cell.
     pub(super) fn is_in_chunk(&self, number: u128) -> bool {
         let (origin, first) = &self.chunk;
         !origin.is_empty() && number - first < u128::from(self.numbering.chunk_cells)
     }
 
-    /// Puts the place of a number, which is not below the last, behind others.
+    /// Appends the coordinates of a number, which is not below the last.
     pub(super) fn place(&mut self, number: u128, columns: &mut [Vec<u64>]) {
         if !self.is_in_chunk(number) {
             self.chunk = self.numbering.chunk_of(number);

@@ -1,4 +1,4 @@
-//! Where data is that is not in the file itself: pieces of external files, sources of virtual datasets.
+//! Data outside the file: pieces of external files, sources of virtual datasets.
 
 use super::{Lister, escaped};
 use anyhow::Result;
@@ -6,7 +6,7 @@ use pumice::{Dataset, LayoutKind};
 use std::io::Write;
 
 impl<W: Write> Lister<'_, W> {
-    /// Lists where a dataset's data is, if that is elsewhere.
+    /// Lists the places of a dataset's data outside the file.
     pub(super) fn elsewhere(&mut self, dataset: &Dataset) -> Result<()> {
         match dataset.layout() {
             LayoutKind::External => self.pieces(dataset),

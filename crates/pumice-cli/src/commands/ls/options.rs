@@ -1,4 +1,4 @@
-//! What `pumice ls` and h5ls can be asked.
+//! The options of `pumice ls` and h5ls.
 
 use crate::driver::Driver;
 use crate::flags::{self, Flag, Takes};
@@ -63,7 +63,7 @@ pub(super) struct Options {
     pub(super) tree: bool,
     pub(super) json: bool,
     pub(super) driver: Driver,
-    /// Nothing was asked for in h5ls's way.
+    /// Whether no option of h5ls was given.
     pub(super) plain: bool,
     pub(super) targets: Vec<String>,
 }

@@ -16,7 +16,7 @@ use std::io::Write;
 
 /// Names that are longer than this do not widen the column of names.
 const WIDEST_NAME: usize = 48;
-/// Lines are drawn for so many levels; of deeper objects, the number of the others is told.
+/// The levels for which lines are drawn; deeper objects show how many levels are left out.
 const DRAWN: usize = 64;
 
 /// Prints the tree below a group, or the one object.
@@ -137,7 +137,7 @@ fn entries(file: &File, inside: &str) -> Result<Vec<Entry>> {
 
 struct Collector {
     entries: Vec<Entry>,
-    /// How many groups lead to what is visited, with the listed one.
+    /// The number of groups above the visited object, the listed one included.
     level: usize,
     root: String,
 }

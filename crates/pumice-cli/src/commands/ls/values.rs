@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Columns before values of datasets, and before those of attributes.
 const DATASET: usize = 9;
 const ATTRIBUTE: usize = 15;
-/// Columns before what stands for values that cannot be printed.
+/// Columns before the text for values that cannot be printed.
 const EXCUSE: usize = 17;
 /// Columns of a list of blocks or points.
 const COLUMNS: usize = 80;
@@ -127,12 +127,12 @@ impl<W: Write> Lister<'_, W> {
         }
     }
 
-    /// Columns for text: h5ls does not count what h5dump counts before it.
+    /// Columns for text: h5ls does not count the prefix that h5dump counts.
     fn text_columns(&self) -> usize {
         self.options.columns + INDENT + 1
     }
 
-    /// Whether values are letters of a text.
+    /// Whether values are characters of a text.
     fn is_text(&self, datatype: &Datatype) -> bool {
         let byte = matches!(datatype, Datatype::Integer(Integer { size: 1, .. }));
         byte && self.options.characters && !self.options.raw

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use pumice::Selection;
 
-/// What a list may begin with.
+/// The words that may begin a list.
 const KEYWORDS: [&str; 3] = ["REGION_TYPE", "BLOCK", "POINT"];
 
 /// Blocks and points by their first and last cells.
@@ -149,7 +149,7 @@ pub(super) fn joined(arguments: &[String]) -> Vec<String> {
     words
 }
 
-/// A list at the beginning of these words, and the others.
+/// The list at the beginning of these words, and the rest of them.
 fn list(words: &[String]) -> (String, &[String]) {
     if let Some((file, rest)) = words.split_first().filter(|(file, _)| file.starts_with('@')) {
         return (file.clone(), rest);

@@ -10,7 +10,7 @@ use pumice::{Dataset, File, Keep, Remade};
 /// How many blocks of a dataset are tried.
 const BLOCKS: u64 = 4;
 
-/// Prints what would become of each dataset.
+/// Prints the estimate for each dataset.
 pub(super) fn print(planner: &Planner<'_>, input: &File, table: &Table) -> Result<()> {
     let (mut before, mut after) = (0u64, 0u64);
     println!("{:>12} {:>12}  dataset", "now", "about");

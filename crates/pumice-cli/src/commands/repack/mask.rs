@@ -1,4 +1,4 @@
-//! Masks of defined cells: what a sparse dataset knows and a dense one cannot.
+//! Masks of defined cells, for dense datasets that were sparse.
 //!
 //! The mask of `/a/b` is `/a/b.defined`: bytes of the same shape, 1 where a cell is defined, with an
 //! attribute that names the dataset.

@@ -1,4 +1,4 @@
-//! What `pumice repack` and h5repack can be asked.
+//! The options of `pumice repack` and h5repack.
 
 use super::defined::{self, Locations};
 use super::request::{KeepRequest, Requests};
@@ -114,7 +114,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('&', "dst-vfd-info", Takes::Value("V"), "Accepted, without effect"),
 ];
 
-/// How room in the new file is found, where it is not as in the old one.
+/// Settings of the new file's space that differ from the old file's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpaceRequest {
     pub(super) strategy: Option<FileSpaceStrategy>,
@@ -135,14 +135,14 @@ pub(super) struct Options {
     pub(super) force: bool,
     pub(super) native: bool,
     pub(super) low: Option<LibraryVersion>,
-    /// Whether chunks are found as programs of HDF5 1.8 do it.
+    /// Whether chunk indexes are those of HDF5 1.8.
     pub(super) old_indexes: bool,
     pub(super) merge: bool,
     pub(super) prune: bool,
     pub(super) phase_change: Option<(u16, u16)>,
     /// From how many bytes on messages of a kind are shared.
     pub(super) shared: Vec<(SharedKind, u32)>,
-    /// From how many bytes on what begins at multiples of which number.
+    /// The alignment: from how many bytes on, and to multiples of which number.
     pub(super) alignment: Option<(u64, u64)>,
     /// How many bytes are put aside for metadata at a time.
     pub(super) metadata_block: Option<u64>,
@@ -156,7 +156,7 @@ pub(super) struct Options {
     pub(super) input: String,
     /// The object that requests without names are for, if not all.
     pub(super) inside: Option<String>,
-    /// Nothing: the input is replaced.
+    /// The output; `None` replaces the input.
     pub(super) output: Option<String>,
 }
 
@@ -271,7 +271,7 @@ impl Options {
         Ok(true)
     }
 
-    /// Options in a file: `-f` and `-l`, and what belongs to them.
+    /// Options in a file: `-f` and `-l`, with their arguments.
     fn read_file(&mut self, path: &str) -> Result<()> {
         let action = || format!("cannot open options file {path}");
         target::regular(path.as_ref()).with_context(action)?;

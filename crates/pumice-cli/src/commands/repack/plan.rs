@@ -1,4 +1,4 @@
-//! What becomes of each dataset.
+//! The plan for each dataset.
 
 use super::mask;
 use super::options::Options;
@@ -17,18 +17,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What fits into an object header, as h5repack sees it.
+/// The most bytes of a compact dataset, as h5repack has it.
 const MAX_COMPACT: u64 = 64_000;
 
 /// The level of deflate in the place of other compressors.
 const COMPARABLE_LEVEL: u32 = 4;
 
-/// What was done with a dataset that something was asked for.
+/// The result for a dataset with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// As asked.
     Remade,
-    /// It is smaller than what shall be filtered.
+    /// The dataset is smaller than the minimum for filters.
     TooSmall,
     /// Its filters do not suit it.
     Impossible,
@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
         Ok(Self { options, input, fates: RefCell::default(), last: RefCell::default() })
     }
 
-    /// What was done with the dataset at a path, if something was asked for.
+    /// The result for the dataset at a path, if something was requested.
     pub(super) fn fate(&self, path: &str) -> Option<Fate> {
         self.fates.borrow().get(path).copied()
     }
@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
         self.last.borrow().clone()
     }
 
-    /// How a dataset is stored in the new file; nothing for as it is.
+    /// The new storage of a dataset; `None` for unchanged.
     pub(super) fn remade(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         tell_of_lost_references(dataset);
         *self.last.borrow_mut() = dataset.path().to_owned();
@@ -81,7 +81,7 @@ impl<'a> Planner<'a> {
         Ok(made.ok().map(|builder| Remade { builder, keep: Keep::Defined }))
     }
 
-    /// A dataset as it is, with the index of chunks that every program knows, unless it has that already.
+    /// The same dataset with the chunk index that every program reads, unless it has that already.
     fn with_old_index(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         let path = Path::new(&self.options.input);
         if h5format_convert::has_old_index(path, self.input, dataset)? {
@@ -200,7 +200,7 @@ fn tell_of_lost_references(dataset: &Dataset) {
     if !datatype.refers_to_objects() {
         return;
     }
-    // Whoever copies the value says what is wrong with it.
+    // Copying the value reports its fault.
     let Ok(Some(fill)) = dataset.fill_heaped() else { return };
     if fill.values(datatype).is_ok_and(|values| values.iter().any(leads_somewhere)) {
         let path = dataset.path();
@@ -237,10 +237,10 @@ fn excluded(text: &str, datatype: &Datatype) -> Result<Keep> {
     Ok(Keep::except(number))
 }
 
-/// What was asked for, or why it cannot be.
+/// The result of a request, or the reason why it is impossible.
 type Possible<T> = std::result::Result<T, String>;
 
-/// What is asked for one dataset.
+/// The request for one dataset.
 struct Request<'a> {
     dataset: &'a Dataset,
     layout: Option<&'a LayoutRequest>,
@@ -308,17 +308,17 @@ impl Request<'_> {
         Ok(self.filtered(builder, chunked, sparse))
     }
 
-    /// Whether dense chunks stay that hold variable-length data themselves.
+    /// Whether dense chunks that hold variable-length data themselves stay so.
     fn stays_variable_length(&self) -> bool {
         self.layout.is_none() && self.dataset.layout() == LayoutKind::VariableLength
     }
 
-    /// Whether filters that it has stay.
+    /// Whether the dataset keeps its filters.
     fn keeps_filters(&self) -> bool {
         self.filters.is_empty() && !self.dataset.filters().is_empty()
     }
 
-    /// What it means that it cannot be stored as asked for.
+    /// The result if it cannot be stored as requested.
     fn failure(&self) -> Fate {
         let rank = self.dataset.shape().len();
         match self.layout {
@@ -332,7 +332,7 @@ impl Request<'_> {
         self.filters.iter().any(|filter| filter.kind != FilterKind::None)
     }
 
-    /// Fill value and times stay as they are.
+    /// Keeps fill value and times.
     fn properties(&self, builder: DatasetBuilder, datatype: &Datatype) -> Result<DatasetBuilder> {
         let creation = self.dataset.creation()?;
         let own = self.dataset.datatype();
@@ -340,7 +340,7 @@ impl Request<'_> {
             Some(fill) if !own.has_references() => {
                 builder.fill_bytes_of(own.clone(), fill.to_vec())
             }
-            // What it refers to comes along.
+            // Its objects are copied with it.
             Some(_) => match self.dataset.fill_heaped()? {
                 Some(fill) if own == datatype => builder.fill_heaped(fill),
                 Some(fill) => {
@@ -368,7 +368,7 @@ impl Request<'_> {
         Ok(if chosen { builder.allocation_time(creation.allocation_time) } else { builder })
     }
 
-    /// With the filters that were asked for, or those that it has; why not if they do not suit it.
+    /// Adds the requested filters, or its own; fails with the reason if they do not fit.
     fn filtered(
         &self,
         builder: DatasetBuilder,
@@ -399,8 +399,9 @@ impl Request<'_> {
         Ok(builder)
     }
 
-    /// A sparse dataset that becomes dense stays compressed: with the filters of its values if every HDF5 program has
-    /// them, else with deflate. What elements of variable length refer to is not in their chunks.
+    /// Keeps the compression of a sparse dataset that becomes dense: the filters of its values if
+    /// every HDF5 program has them, otherwise deflate. Strings and sequences of variable length are
+    /// not in its chunks.
     fn compressed_alike(&self, builder: DatasetBuilder) -> DatasetBuilder {
         let own = match self.dataset.datatype().has_varlen() {
             true => Vec::new(),
@@ -414,7 +415,7 @@ impl Request<'_> {
         })
     }
 
-    /// With the filters that were asked for; those of single sections if chunks have several.
+    /// Adds the requested filters; those of single sections if chunks have several.
     fn requested(&self, mut builder: DatasetBuilder, sparse: bool) -> DatasetBuilder {
         let structured = sparse || self.stays_variable_length();
         let own = |wanted: &[SectionRequest]| self.sections(wanted, sparse);
@@ -484,7 +485,7 @@ impl Request<'_> {
     }
 }
 
-/// A filter without what it noted of the dataset.
+/// A filter without its facts about the dataset.
 fn plain(filter: FilterSpec) -> FilterSpec {
     let parameters = match filter.id {
         5 => Vec::new(),

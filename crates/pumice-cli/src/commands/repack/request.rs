@@ -1,7 +1,7 @@
 //! Which filters and layouts were asked for, and for which datasets.
 //!
-//! Lists of defined cells, values to exclude and sections belong to the `-l` before them; those before the first
-//! `-l` are for all datasets that have none of their own.
+//! Lists of defined cells, excluded values and sections belong to the `-l` before them; those
+//! before the first `-l` are for all datasets without their own.
 
 use super::defined::Locations;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -13,7 +13,7 @@ pub(super) enum LayoutRequest {
     Compact,
     Contiguous,
     Chunked(Vec<u64>),
-    /// Nothing: chunks of the usual shape.
+    /// Structured chunks; `None` for the default shape.
     Sparse(Option<Vec<u64>>),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum LayoutRequest {
 pub(super) enum FilterKind {
     /// Takes all filters away.
     None,
-    /// The size of an element is not known before the dataset.
+    /// Shuffle; the element size comes from the dataset.
     Shuffle,
     Spec(FilterSpec),
 }
@@ -31,7 +31,7 @@ pub(super) enum FilterKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FilterRequest {
     pub(super) kind: FilterKind,
-    /// Nothing: all.
+    /// The sections; `None` for all.
     pub(super) sections: Option<Vec<SectionRequest>>,
 }
 
@@ -108,7 +108,7 @@ impl FilterRequest {
     }
 }
 
-/// What was asked for one object.
+/// The request for one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ObjectRequest {
     pub(super) path: String,
@@ -136,14 +136,14 @@ impl ObjectRequest {
     }
 }
 
-/// What was asked for all objects and for single ones.
+/// The requests for all objects and for single ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     pub(super) all: ObjectRequest,
     pub(super) objects: Vec<ObjectRequest>,
     /// The names of the last `-l`, if it had any.
     scope: Option<String>,
-    /// Whether there was one.
+    /// Whether there was a `-l`.
     scoped: bool,
     /// Sections that were named behind it, and before the first.
     sections: Option<Vec<SectionRequest>>,
@@ -160,7 +160,7 @@ impl std::fmt::Display for Quoted {
     }
 }
 
-/// What is asked for one dataset.
+/// The request for one dataset.
 pub(super) struct Asked<'a> {
     pub(super) layout: Option<&'a LayoutRequest>,
     pub(super) filters: &'a [FilterRequest],
@@ -168,7 +168,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Requests {
-    /// Adds `[NAMES:]FILTER[=PARAMETERS]`. Without names it is for those of the sections before it.
+    /// Adds `[NAMES:]FILTER[=PARAMETERS]`. Without names it belongs to the sections before it.
     pub(super) fn add_filter(&mut self, text: &str) -> Result<()> {
         let (names, filter) = split(text);
         ensure!(!filter.is_empty(), "input Error: Invalid compression type in <{text}>");
@@ -246,7 +246,7 @@ impl Requests {
         Ok(())
     }
 
-    /// What cannot be asked for together.
+    /// Fails for requests that exclude each other.
     pub(super) fn check(&self) -> Result<()> {
         let chunks = |object: &ObjectRequest| {
             matches!(&object.layout, Some(LayoutRequest::Chunked(_) | LayoutRequest::Sparse(_)))
@@ -267,7 +267,7 @@ impl Requests {
         Ok(())
     }
 
-    /// What is asked for all objects becomes what is asked for these alone.
+    /// Turns requests for all objects into requests for these alone.
     pub(super) fn narrow<'a>(&mut self, paths: impl Iterator<Item = &'a str>) -> Result<()> {
         let all = std::mem::take(&mut self.all);
         ensure!(all != ObjectRequest::default(), "an object is named, but nothing is asked for it");
@@ -279,12 +279,12 @@ impl Requests {
         Ok(())
     }
 
-    /// Whether anything is asked for.
+    /// Whether there is no request.
     pub(super) fn is_empty(&self) -> bool {
         self.all.layout.is_none() && self.all.filters.is_empty() && self.objects.is_empty()
     }
 
-    /// What is asked for the object at a path.
+    /// The request for the object at a path.
     pub(super) fn of(&self, path: &str) -> Asked<'_> {
         let own = self.objects.iter().find(|object| same(&object.path, path));
         let layout = own.and_then(|own| own.layout.as_ref()).or(self.all.layout.as_ref());
@@ -297,7 +297,7 @@ impl Requests {
     }
 }
 
-/// Whether two paths are the same but for the slash at their beginning.
+/// Whether two paths are the same but for a slash at their beginning.
 fn same(one: &str, other: &str) -> bool {
     one.trim_start_matches('/') == other.trim_start_matches('/')
 }

@@ -1,4 +1,4 @@
-//! What h5repack tells with `-v`.
+//! The output of h5repack with `-v`.
 
 use super::options::Options;
 use super::plan::{Fate, Planner};
@@ -24,7 +24,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// What went by since the last note belongs to the dataset at a path.
+    /// Assigns the bytes since the last note to the dataset at a path.
     pub(super) fn note(&mut self, path: &str) {
         let took = self.last.elapsed().as_secs_f64();
         self.last = Instant::now();
@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-/// Tells what was asked for.
+/// Prints the requests.
 pub(super) fn requests(options: &Options) -> Result<()> {
     if options.verbose == 0 {
         return Ok(());
@@ -93,7 +93,7 @@ pub(super) fn requests(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether the objects that were named are there; fails if one is not.
+/// Prints whether the named objects exist; fails if one does not.
 pub(super) fn objects(options: &Options, table: &Table) -> Result<()> {
     let objects = &options.requests.objects;
     if objects.is_empty() {
@@ -130,7 +130,7 @@ pub(super) fn head(options: &Options) {
     println!("{rule}\n Type     Filter (Compression){gap}{title}\n{rule}");
 }
 
-/// Tells what was copied before a dataset that could not be.
+/// Prints the objects that were copied before a dataset that could not be.
 pub(super) fn begun(options: &Options, planner: &Planner<'_>, table: &Table) {
     if options.verbose == 0 {
         return;
@@ -149,7 +149,7 @@ pub(super) fn begun(options: &Options, planner: &Planner<'_>, table: &Table) {
     }
 }
 
-/// Tells what was copied.
+/// Prints the copied objects.
 pub(super) fn copied(
     options: &Options,
     planner: &Planner<'_>,
@@ -178,7 +178,7 @@ pub(super) fn copied(
                     references.push((path.clone(), old));
                     continue;
                 }
-                // What is not changed is copied after its attributes.
+                // An unchanged dataset is copied after its attributes.
                 if !asked && !old.datatype().has_varlen() && old.committed_datatype().is_none() {
                     attributes(input, path, timed)?;
                     line("dset", path, timed, times, Kind::Dataset);

@@ -9,7 +9,7 @@ use std::io::Write;
 /// Columns of the longest bar.
 const BAR: u64 = 40;
 
-/// Prints how many chunks are stored, how full they are, and what they take.
+/// Prints how many chunks are stored, how full they are, and their bytes.
 pub(super) fn print(out: &mut impl Write, dataset: &Dataset, style: Style) -> Result<()> {
     let Some(chunk) = dataset.chunk() else {
         return Ok(writeln!(out, "{}: it has no chunks", dataset.path())?);

@@ -1,4 +1,4 @@
-//! Gathering what is told.
+//! Gathering the statistics.
 
 use crate::ddl::memory_size;
 use crate::walker::{self, Visitor};
@@ -102,7 +102,7 @@ pub(super) struct Statistics {
     pub(super) newer: Vec<Error>,
 }
 
-/// Objects of a kind and what they take.
+/// The objects of a kind and their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Space {
     pub(super) count: u64,
@@ -131,7 +131,7 @@ impl Space {
 }
 
 impl Statistics {
-    /// Everything about an object of a file, and what is below it.
+    /// The statistics of an object of a file, and of everything below it.
     pub(super) fn of(file: &File, node: &Node) -> Result<Self> {
         let info = file.info()?;
         let mut statistics = Self {

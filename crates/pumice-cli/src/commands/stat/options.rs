@@ -1,4 +1,4 @@
-//! What `pumice stat` and h5stat can be asked.
+//! The options of `pumice stat` and h5stat.
 
 use crate::flags::{self, Flag, Takes};
 use crate::locate::Spot;
@@ -32,7 +32,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
 pub(super) struct Options {
     pub(super) help: bool,
     pub(super) version: bool,
-    /// Letters of what is told; all if empty.
+    /// Letters of the requested parts; all if empty.
     told: String,
     pub(super) small_group: u64,
     pub(super) small_dataset: u64,
@@ -72,7 +72,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What is told of a single object: nothing of the file.
+    /// The options for a single object, without the parts about the file.
     pub(super) fn of_object(&self) -> Self {
         let told = match self.all() {
             true => "fgGdTDA".to_owned(),
@@ -81,12 +81,12 @@ impl Options {
         Self { told, ..self.clone() }
     }
 
-    /// Whether everything is told.
+    /// Whether all parts are printed.
     pub(super) fn all(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// Whether what a letter stands for is told.
+    /// Whether the part of a letter is printed.
     pub(super) fn tells(&self, letter: char) -> bool {
         self.all() || self.told.contains(letter)
     }

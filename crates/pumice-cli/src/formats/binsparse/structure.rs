@@ -1,16 +1,17 @@
-//! Matrices half of whose cells tell the others: symmetric, skew-symmetric and hermitian ones.
+//! Matrices of which half of the cells determine the others: symmetric, skew-symmetric and
+//! hermitian ones.
 
 use crate::formats::{Arithmetic, Symmetry, bands};
 use crate::progress::Progress;
 use anyhow::Result;
 use pumice::Dataset;
 
-/// What the descriptor calls structure.
+/// The descriptor's structure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Structure {
     pub(super) name: &'static str,
     pub(super) symmetry: Symmetry,
-    /// Whether the cells below the diagonal are stored, or those above.
+    /// Whether the cells below the diagonal are stored, otherwise those above.
     pub(super) lower: bool,
 }
 
@@ -56,7 +57,7 @@ impl Structure {
         Ok(holds)
     }
 
-    /// Makes a value that of the cell on the other side; whether that can be.
+    /// Turns a value into that of the mirrored cell; returns whether that is possible.
     fn mirror(self, value: &mut [u8], arithmetic: Option<Arithmetic>) -> bool {
         match (self.symmetry, arithmetic) {
             (Symmetry::SkewSymmetric, arithmetic) => {

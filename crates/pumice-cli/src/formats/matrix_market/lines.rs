@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read};
 /// ends is no text file.
 const MAX_LINE: u64 = 1 << 20;
 
-/// What is wrong with a file, and where.
+/// A fault of a file, and its place.
 #[derive(Debug)]
 pub(crate) struct SyntaxError {
     /// The file's name.

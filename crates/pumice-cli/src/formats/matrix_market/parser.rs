@@ -21,7 +21,7 @@ pub(crate) enum Listing {
     Array,
 }
 
-/// What values are.
+/// The type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Real,
@@ -84,7 +84,7 @@ impl fmt::Display for Symmetry {
     }
 }
 
-/// What the banner and the line of sizes say.
+/// The banner and the line of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) format: Listing,

@@ -1,4 +1,4 @@
-//! The values of a matrix: what a field's words mean and how values become elements.
+//! The values of a matrix: from the words of a field to elements.
 
 use super::lines::quoted;
 use pumice::types::{Datatype, H5Type};
@@ -7,7 +7,7 @@ use pumice::types::{Datatype, H5Type};
 pub(crate) trait Scalar: Copy {
     /// How many words a value has.
     const WORDS: usize;
-    /// What a value is called in error messages.
+    /// The name of a value in messages.
     const NAME: &'static str;
 
     /// The type of the dataset's elements.
@@ -46,7 +46,7 @@ number!(f64, "a number", float);
 number!(i64, "an integer of 64 bits", integer);
 number!(u64, "an unsigned integer of 64 bits", integer);
 
-/// What an entry of a pattern has: nothing. Its cell holds a 1.
+/// The value of a pattern's entry, which has none: its cell holds a 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Present;
 
@@ -112,7 +112,7 @@ fn float(word: &[u8]) -> Option<f64> {
     format!("{digits}e{power}").parse().ok()
 }
 
-/// What to say about a word that is no value of `S`.
+/// The message about a word that is no value of `S`.
 pub(crate) fn expected<S: Scalar>(word: &[u8]) -> String {
     format!("expected {}, found {}", S::NAME, quoted(word))
 }

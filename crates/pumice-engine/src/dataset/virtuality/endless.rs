@@ -34,11 +34,13 @@ pub(super) fn block(
     number: u64,
 ) -> Result<Selection> {
     let start = number.checked_mul(parameters.stride).and_then(|s| s.checked_add(parameters.start));
-    let start = start.ok_or_else(|| Error::Invalid("a virtual dataset without end".into()))?;
+    let start = start.ok_or_else(|| {
+        Error::Invalid("the selection of a virtual dataset's part has no end".into())
+    })?;
     with_axis(selection, axis, HyperslabAxis { start, count: 1, ..parameters })
 }
 
-/// How many cells a selection has at one place of its unlimited axis.
+/// The number of cells of a selection at one place of its unlimited axis.
 pub(super) fn layer(selection: &Selection, axis: usize) -> u64 {
     let axes = selection.regular().unwrap_or_default();
     let others = axes.iter().enumerate().filter(|(place, _)| *place != axis);

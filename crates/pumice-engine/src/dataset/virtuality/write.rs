@@ -7,7 +7,7 @@
 use super::{Deeper, Piece, Virtual};
 use crate::dataset::DatasetState;
 use crate::dataset::transfer::TransferOptions;
-use crate::file::{File, Kept};
+use crate::file::{File, KeptFile};
 use crate::{Error, Result};
 use pumice_layout::Geometry;
 use pumice_space::{Segment, Selection};
@@ -18,7 +18,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const RESET_BYTES: u64 = 16 << 20;
 
 impl DatasetState {
-    /// Lets the selected cells read as the fill value again: where cells cannot be undefined, it is written.
+    /// Makes the selected cells read as the fill value: writes it where cells cannot be undefined.
     pub fn reset(&self, selection: &Selection) -> Result<()> {
         let Some(sources) = &self.sources else { return self.erase(selection) };
         self.begin_write()?;
@@ -159,16 +159,16 @@ impl Virtual {
     }
 
     fn note_written(&self, file: &Arc<File>) {
-        let known = |kept: &Kept| Arc::ptr_eq(kept.file(), file);
+        let known = |kept: &KeptFile| Arc::ptr_eq(kept.file(), file);
         if self.written().iter().any(known) {
             return;
         }
         // A file that keeps this one open, or is this one, commits by itself, or with those that this one has led to.
-        let Some(kept) = Kept::new(self.number, file) else { return };
+        let Some(kept) = KeptFile::new(self.number, file) else { return };
         self.written().push(kept);
     }
 
-    fn written(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn written(&self) -> MutexGuard<'_, Vec<KeptFile>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,13 +4,16 @@
 //! a row, its list is the answer but for the numbers of its cells, which become columns all at once: rows of a narrow
 //! window have a cell or two, and a loop for each row would take longer than the cells.
 
-use super::{Band, Index, LinesInto, NOWHERE, Stripe, WindowPlan, into_inner, run, zeros};
+use super::{Band, Index, LinesInto, NOWHERE, Stripe, WindowPlan};
+use super::{converted, fresh, into_inner, run, zeros};
 use crate::{Error, Result};
 use pumice_cache::Executor;
 use pumice_layout::RowsFound;
+use pumice_layout::buffer::Room;
 use pumice_space::Division;
 use pumice_types::{Conversion, Element};
 use pumice_wide::{Work, run_widely};
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 /// A band's part of the answer.
@@ -50,30 +53,38 @@ impl WindowPlan {
         let LinesInto { pointers, indices, values, .. } = into;
         let count = self.count();
         zeros(pointers, self.shape[0] as usize + 1)?;
-        zeros(indices, count)?;
-        zeros(values, count)?;
+        let mut numbers = fresh(indices, count)?;
+        let mut elements = match conversion.overwrites_target() {
+            true => fresh(values, count)?,
+            // Members of a compound that the file has not stay as they are.
+            false => Room::zeroed(count)?,
+        };
+        // SAFETY: they are only written to.
+        let (mut indices_left, mut values_left) = unsafe { (numbers.places(), elements.places()) };
         let across = self.stripes.len().max(1);
         let (mut before, mut tasks) = (0, Vec::with_capacity(self.bands.len()));
-        let (mut pointers, mut indices, mut values) =
-            (&mut pointers[1..], &mut indices[..], &mut values[..]);
+        let mut ends_left = &mut pointers[1..];
         for (number, band) in self.bands.iter().enumerate() {
             let found = self.found.get(number * across..(number + 1) * across).unwrap_or_default();
             let count = found.iter().flatten().map(|found| found.cells.len()).sum();
-            let (ends, later) = pointers.split_at_mut(band.rows.len());
-            pointers = later;
-            let (columns, later) = indices.split_at_mut(count);
-            indices = later;
-            let (these, later) = values.split_at_mut(count);
-            values = later;
-            let part = BandPart { band, found, before, ends, indices: columns, values: these };
+            let (ends, later) = ends_left.split_at_mut(band.rows.len());
+            ends_left = later;
+            let (indices, later) = indices_left.split_at_mut(count);
+            indices_left = later;
+            let (values, later) = values_left.split_at_mut(count);
+            values_left = later;
+            let part = BandPart { band, found, before, ends, indices, values };
             tasks.push(Mutex::new((part, Ok(()))));
             before += count as u64;
         }
         run(executor, count, &tasks, |(part, done)| *done = self.put_band(part, conversion));
-        tasks.into_iter().try_for_each(|task| into_inner(task).1)
+        tasks.into_iter().try_for_each(|task| into_inner(task).1)?;
+        // SAFETY: the parts of the bands are all of it, and each has been put as a whole.
+        (**indices, **values) = unsafe { (numbers.into_vec(), elements.into_vec()) };
+        Ok(())
     }
 
-    /// Puts the rows of a band.
+    /// Puts the rows of a band: every place of its part, or an error.
     fn put_band<T: Element>(
         &self,
         part: &mut BandPart<'_, T>,
@@ -95,26 +106,12 @@ impl WindowPlan {
             }
             return Ok(());
         }
-        let (size, mut done) = (conversion.source_size(), 0);
-        for (at, end) in part.ends.iter_mut().enumerate() {
-            let row = self.row(part.band, at);
-            for (stripe, one) in self.stripes.iter().zip(found) {
-                let (Some(one), Index::From(index)) = (one, &stripe.index) else { continue };
-                let range = one.row(at);
-                let first = row * self.chunk[1] + u64::from(stripe.columns.start);
-                let shift = index.wrapping_sub(first);
-                let place = done..done + range.len();
-                let cells = one.cells[range.clone()].iter();
-                for (to, &cell) in part.indices[place.clone()].iter_mut().zip(cells) {
-                    *to = u64::from(cell).wrapping_add(shift);
-                }
-                let bytes = &one.values[range.start * size..range.end * size];
-                conversion.convert(bytes, bytemuck::cast_slice_mut(&mut part.values[place]))?;
-                done += range.len();
-            }
-            *end = before + done as u64;
+        let elements = converted::<T>(found, conversion)?;
+        let done = run_widely(JoinRows { plan: self, part, elements: &elements });
+        match done == part.indices.len() {
+            true => Ok(()),
+            false => Err(Error::Internal("cells in no row of a window".into())),
         }
-        Ok(())
     }
 
     /// Puts rows together that come in any order, or of which some columns are wanted.
@@ -186,12 +183,50 @@ impl Stripe {
     }
 }
 
+/// Joins the rows of a band that several chunks have parts of; says how many cells were put.
+struct JoinRows<'a, 'p, T> {
+    plan: &'a WindowPlan,
+    part: &'a mut BandPart<'p, T>,
+    /// What each chunk has, as elements of memory.
+    elements: &'a [Cow<'a, [u8]>],
+}
+
+impl<T: Element> Work for JoinRows<'_, '_, T> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let Self { plan, part, elements } = self;
+        let (size, mut done) = (size_of::<T>(), 0);
+        let values = bytemuck::cast_slice_mut::<T, u8>(part.values);
+        for (at, end) in part.ends.iter_mut().enumerate() {
+            let row = plan.row(part.band, at) * plan.chunk[1];
+            let chunks = plan.stripes.iter().zip(part.found).zip(elements);
+            for ((stripe, one), elements) in chunks {
+                let (Some(one), Index::From(index)) = (one, &stripe.index) else { continue };
+                let range = one.row(at);
+                let shift = index.wrapping_sub(row + u64::from(stripe.columns.start));
+                let place = done..done + range.len();
+                let cells = one.cells[range.clone()].iter();
+                for (to, &cell) in part.indices[place.clone()].iter_mut().zip(cells) {
+                    *to = u64::from(cell).wrapping_add(shift);
+                }
+                let to = &mut values[place.start * size..place.end * size];
+                to.copy_from_slice(&elements[range.start * size..range.end * size]);
+                done += range.len();
+            }
+            *end = part.before + done as u64;
+        }
+        done
+    }
+}
+
 /// From cells of a chunk with rows of `width` cells to columns of the window.
-struct ToColumns<'a> {
-    cells: &'a [u32],
-    width: u64,
-    shift: u64,
-    indices: &'a mut [u64],
+pub(super) struct ToColumns<'a> {
+    pub(super) cells: &'a [u32],
+    pub(super) width: u64,
+    pub(super) shift: u64,
+    pub(super) indices: &'a mut [u64],
 }
 
 impl Work for ToColumns<'_> {

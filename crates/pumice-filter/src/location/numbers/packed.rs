@@ -271,7 +271,7 @@ fn put_low_any<N: Number>(block: &[N], low_bits: u32, out: &mut Vec<u8>) {
         if filled >= 64 {
             out.extend_from_slice(&word.to_le_bytes());
             filled -= 64;
-            // What did not fit; all of it if the number began at the word's end.
+            // The rest that did not fit; all of it if the number began at the word's end.
             word = value.checked_shr(low_bits - filled).unwrap_or(0);
         }
     }

@@ -56,7 +56,7 @@ impl BTree1 {
             let root = address == self.address;
             let parts = &mut self.node_mut(address)?.parts;
             parts.children.remove(place);
-            // What lay left of the child is now the next one's, or nobody's.
+            // The keys left of the child now belong to the next one, or to none.
             parts.keys.remove(place);
             let empty = parts.children.is_empty();
             if empty && root {
@@ -92,7 +92,7 @@ impl BTree1 {
         Ok(())
     }
 
-    /// Gives a tree without chunks a root.
+    /// Allocates a root for a tree without chunks.
     pub(in crate::index) fn place(&mut self, io: &dyn MetadataIo) -> Result<()> {
         if self.address != UNDEFINED {
             return Ok(());
@@ -214,7 +214,7 @@ impl BTree1 {
 
     /// Adds a chunk to a leaf that has room, and lets the keys on the way include it.
     fn add(&mut self, path: &Path, key: ChunkKey, child: u64) -> Result<()> {
-        // What lies behind a node: where the next begins, or what follows the chunk.
+        // The key behind a node: the next node's first key, or the one after the chunk.
         let mut behind = self.behind(&key.start);
         for &(address, place) in path {
             let node = self.node_mut(address)?;

@@ -31,7 +31,7 @@ pub(super) struct Root {
 pub(super) struct Super {
     number: usize,
     offset: u64,
-    /// Which pages exist, for all data blocks without gaps between them.
+    /// The bitmap of existing pages, for all data blocks without gaps between them.
     bitmap: Vec<u8>,
     blocks: Vec<Link<Data>>,
     /// Whether the bitmap or an address changed.
@@ -357,7 +357,7 @@ fn trim_data(link: &mut Link<Data>, array: &mut Array) {
     link.block = None;
 }
 
-/// Which data blocks the index block lists.
+/// The data blocks that the index block lists.
 fn direct_numbers(array: &Array) -> impl Iterator<Item = Number> + use<> {
     let geometry = array.geometry;
     (0..geometry.direct_super_blocks).flat_map(move |super_block| {

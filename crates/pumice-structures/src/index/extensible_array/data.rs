@@ -14,7 +14,7 @@ use pumice_medium::Result;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Which data block of which super block.
+/// The number of a data block, and of its super block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) super_block: usize,
@@ -148,7 +148,7 @@ impl Data {
     }
 }
 
-/// Where a page of the block at `address` is.
+/// The address of a page of the block at `address`.
 fn page_address(array: &Array, address: u64, page: u64) -> Result<u64> {
     let place = array.geometry.page_offset(page);
     place.and_then(|place| address.checked_add(place)).ok_or_else(|| {

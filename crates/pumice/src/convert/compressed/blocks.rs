@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct CompressedBlocks<T> {
     dataset: Dataset,
     lines: Lines,
-    /// That of the matrix at the beginning.
+    /// The shape of the matrix at the beginning.
     shape: Vec<u64>,
     next: u64,
     /// The number of lines of a chunk, which are a band.

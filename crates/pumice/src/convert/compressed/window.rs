@@ -91,8 +91,8 @@ impl Dataset {
         Ok(found)
     }
 
-    /// As [`read_compressed_of`](Self::read_compressed_of), into memory that is there; `found` says which lines
-    /// are compressed.
+    /// [`read_compressed_of`](Self::read_compressed_of) into existing lists; `found` says which
+    /// lines are compressed.
     ///
     /// ```
     /// use pumice::{Compressed, File, Lines};
@@ -177,7 +177,7 @@ impl Dataset {
 }
 
 impl<T> Compressed<T> {
-    /// Where the engine puts lines.
+    /// The lists that the engine fills.
     pub(crate) fn room(&mut self) -> LinesInto<'_, T> {
         let by_columns = self.lines == Lines::Columns;
         let Self { pointers, indices, values, .. } = self;
@@ -214,7 +214,7 @@ fn ranges(numbers: &[u64]) -> Vec<Range<u64>> {
     ranges
 }
 
-/// How many numbers of ascending ranges come before one.
+/// The number of indices before `number` in ascending ranges.
 fn place(ranges: &[Range<u64>], number: u64) -> u64 {
     ranges.iter().map(|range| number.clamp(range.start, range.end) - range.start).sum()
 }

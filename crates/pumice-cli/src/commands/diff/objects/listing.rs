@@ -1,14 +1,15 @@
-//! What is in a file: objects and links, in the order of a walk.
+//! The contents of a file: objects and links, in the order of a walk.
 //!
-//! Paths are kept front-coded: what an entry has in common with the one before it is there once. In files of many
-//! levels all paths together are far longer than the file; a [`Cursor`] puts them together one after another.
+//! Paths are front-coded: an entry stores only its difference from the one before. In files of many
+//! levels all paths together are far longer than the file; a [`Cursor`] builds them one after
+//! another.
 
 use anyhow::Result;
 use pumice::{File, Group, MemberKind, Node};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-/// What stands at a path.
+/// The kind of member at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Group,
@@ -57,8 +58,8 @@ impl Type {
 /// An object among all files: the number of its file, and its address there.
 pub(super) type Identity = (usize, u64);
 
-/// Which of the two files an object is in. In others, where external links lead, h5diff takes no object for one
-/// that it has seen.
+/// Which of the two files an object is in. h5diff compares objects of other files, behind external
+/// links, each time it meets them.
 pub(super) struct Files {
     numbers: HashMap<PathBuf, usize>,
     /// The files that are compared.
@@ -77,7 +78,7 @@ impl Files {
         Self { numbers, sides: [0, usize::from(!same)] }
     }
 
-    /// The object that a node of one side is. `elsewhere`: an external link led to it.
+    /// The identity of a node of one side. `elsewhere`: an external link led to it.
     pub(super) fn identity(&self, side: usize, node: &Node, elsewhere: bool) -> Option<Identity> {
         if !elsewhere {
             return Some((self.sides[side], node.address()));
@@ -92,30 +93,31 @@ impl Files {
 pub(super) struct Found {
     /// How many bytes of the path before it are the beginning of its own.
     keep: usize,
-    /// What follows them.
+    /// The rest of the path.
     tail: Box<str>,
     pub(super) kind: Type,
-    /// The link, if it is one and is not followed.
+    /// The link, if the entry is a link that is not followed.
     pub(super) link: Option<MemberKind>,
     pub(super) identity: Option<Identity>,
-    /// The group that it is a member of; nothing for the group that was listed.
+    /// The group that it is a member of; `None` for the group that was listed.
     parent: Option<usize>,
 }
 
 /// All that is below a group, and itself.
 pub(super) struct Listing {
-    /// What paths begin with: nothing below the root group.
+    /// The common beginning of paths; empty for the root group.
     pub(super) root: String,
     pub(super) found: Vec<Found>,
     groups: Vec<Group>,
     /// Whether a link leads nowhere.
     pub(super) dangling: bool,
-    /// What cannot be read, with the reason.
+    /// Unreadable members, with the reason.
     pub(super) unreadable: Vec<String>,
 }
 
 impl Listing {
-    /// Everything below a group, and itself; with what links lead to if they are to be followed.
+    /// Everything below a group, and the group itself; with the targets of links if they are to be
+    /// followed.
     pub(super) fn of(
         file: &File,
         path: &str,
@@ -144,7 +146,7 @@ impl Listing {
         Ok(walk.listing)
     }
 
-    /// Opens what an entry stands for; links are followed.
+    /// Opens the object of an entry; links are followed.
     pub(super) fn open(&self, found: &Found) -> pumice::Result<Node> {
         match found.parent {
             Some(parent) => self.groups[parent].node(&found.tail[1..]),
@@ -269,7 +271,7 @@ impl Walk<'_> {
             found.kind = Type::of(&node);
             self.listing.found.push(found);
             let Node::Group(inner) = node else { continue };
-            // What is behind a link is listed even if it was before.
+            // The target of a link is listed even if it was before.
             let (start, address) =
                 (if kind.is_link() { stack.len() } else { start }, inner.address());
             if !kind.is_link() && !stack[start].entered.insert(address) {
@@ -294,7 +296,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a link leads to, links not followed.
+/// The kind of a member, links not followed.
 pub(super) fn kind_of(kind: &MemberKind) -> Option<Type> {
     match kind {
         MemberKind::Group => Some(Type::Group),

@@ -1,10 +1,10 @@
-//! Whatever has a path or a name that was asked for, of any kind.
+//! Finding objects, links and attributes by path or name.
 
 use crate::walker::{Kind, Visitor};
 use anyhow::Result;
 use pumice::{Attribute, CommittedDatatype, Dataset, Error, Group, MemberKind};
 
-/// What has a name.
+/// An object, link or attribute with the name.
 pub(super) enum Found {
     Group,
     Dataset,
@@ -29,7 +29,7 @@ impl Finder {
         path.trim_start_matches('/') == self.wanted.trim_start_matches('/')
     }
 
-    /// Attributes are found by their names, too, whatever they belong to.
+    /// Attributes are found by their names, too, whatever object they belong to.
     fn matches_attribute(&self, owner: &str, name: &str) -> bool {
         let (object, wanted) = split_attribute(&self.wanted);
         wanted == name && (object == owner || !self.wanted.starts_with('/'))

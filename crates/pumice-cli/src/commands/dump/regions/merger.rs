@@ -1,8 +1,8 @@
 //! Runs of cells put together to blocks, over all axes.
 //!
-//! A run is taken apart into boxes that are whole behind one axis. For each axis there is a list of boxes that
-//! the next index of that axis may continue; those that it does not are handed to the axis before it. The
-//! work follows runs and axes, not cells.
+//! A run is split into boxes that are whole behind one axis. Each axis has a list of boxes that its
+//! next index may continue; boxes that it does not continue go to the axis before. The cost follows
+//! runs and axes, not cells.
 
 use crate::cells;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) struct Merger {
 }
 
 impl Merger {
-    /// For an array of this shape, whose cells have numbers.
+    /// A merger for an array of this shape.
     pub(super) fn new(shape: &[u64]) -> Self {
         let levels = shape.iter().map(|_| Level::default()).collect();
         Self { shape: shape.to_vec(), run: 0..0, levels, done: Vec::new() }
@@ -57,7 +57,7 @@ impl Merger {
         self.run = run;
     }
 
-    /// Whether many blocks are there to be taken.
+    /// Whether many blocks are ready.
     pub(super) fn is_full(&self) -> bool {
         self.done.len() >= MAX_WAITING
     }
@@ -100,7 +100,7 @@ impl Merger {
         }
     }
 
-    /// Adds a box that begins behind all others with the same prefix.
+    /// Adds a box behind all others with the same prefix.
     fn feed(&mut self, axis: usize, prefix: &[u64], range: Range<u64>, sides: Sides) {
         if self.levels[axis].prefix != prefix {
             self.close(axis);

@@ -1,4 +1,4 @@
-//! A description and its values in two files, as h5import takes them; and how to take back what was made.
+//! A description and its values in two files, as h5import takes them; and undoing an import.
 
 use super::outside::Outside;
 use super::{Made, Reader};
@@ -9,10 +9,10 @@ use anyhow::{Result, bail, ensure};
 use pumice::File;
 use std::path::Path;
 
-/// What has been made in a file, so that it can be taken back.
+/// The objects made in a file, for undoing.
 #[derive(Default)]
 pub(in crate::commands) struct Undo {
-    /// The highest of what was made; nothing if nobody wants to take it back.
+    /// The highest of the new objects; `None` if there is no undoing.
     paths: Option<Vec<String>>,
 }
 
@@ -28,7 +28,7 @@ impl Undo {
         let mut top = String::new();
         for part in path.split('/').filter(|part| !part.is_empty()) {
             top = top + "/" + part;
-            // What is below something new goes with it.
+            // Members of a new object go with it.
             if paths.contains(&top) {
                 return;
             }
@@ -39,7 +39,7 @@ impl Undo {
         }
     }
 
-    /// Takes back what was made.
+    /// Removes the new objects.
     pub(in crate::commands) fn all(self, file: &File) -> pumice::Result<()> {
         let made = self.paths.unwrap_or_default();
         made.iter().rev().filter(|path| exists(file, path)).try_for_each(|path| file.unlink(path))
@@ -57,7 +57,7 @@ fn exists(file: &File, path: &str) -> bool {
     members.iter().any(|member| member.name == name)
 }
 
-/// Makes what `description` tells, with the values of `data`. Both may be the same file.
+/// Makes the objects of `description`, with the values of `data`. Both may be the same file.
 pub(in crate::commands) fn import_apart(
     description: &Path,
     data: &Path,

@@ -1,4 +1,4 @@
-//! What `h5dump -p` tells of how a dataset is stored: layout, filters, fill value, allocation time.
+//! The storage of a dataset as `h5dump -p` prints it: layout, filters, fill value, allocation time.
 
 use super::lexer::{Lexer, Token};
 use super::regions::{Region, Subset};
@@ -17,10 +17,10 @@ const CHUNK: u64 = 1 << 14;
 /// Layouts that have chunks.
 const CHUNKED: [&str; 3] = ["CHUNKED", "SPARSE_CHUNK", "STRUCTURED_CHUNK"];
 
-/// Filters of sections, which are for nothing else.
+/// Filters for sections, which have no other use.
 const OWN_FILTERS: std::ops::RangeInclusive<u16> = 302..=304;
 
-/// What is known of a dataset before it is made.
+/// The properties of a dataset before it is made.
 #[derive(Default)]
 pub(super) struct New {
     pub(super) datatype: Option<Result<Datatype>>,
@@ -29,29 +29,29 @@ pub(super) struct New {
     compact: bool,
     /// Whether only some cells are defined.
     pub(super) sparse: bool,
-    /// Whether it is told that all are.
+    /// Whether the text says that all cells are defined.
     pub(super) dense: bool,
     filters: Vec<Filter>,
     /// Filters of the sections of sparse chunks, by number.
     section_filters: Vec<(usize, FilterSpec)>,
     sections_told: bool,
-    /// The fill value; nothing if there is none of its own.
+    /// The fill value; `None` if the dataset has none of its own.
     pub(super) fill: Option<Value>,
     undefined_fill: bool,
     fill_time: Option<FillTime>,
     allocation: Option<AllocationTime>,
     /// How many cells are defined, and of how many, where it is told.
     pub(super) counted: Option<(u64, u64)>,
-    /// Where defined cells are whose values have not been read yet.
+    /// The regions of defined cells whose values have not been read yet.
     pub(super) regions: Vec<Region>,
-    /// What was taken of the dataset, if it becomes one of its own.
+    /// The subset that was dumped, if it becomes a dataset.
     pub(super) subset: Option<Subset>,
     /// Whether chunks are structured and dense.
     structured: bool,
     pub(super) has_data: bool,
     pub(super) in_subset: bool,
     pub(super) linked: bool,
-    /// Whether it was told that it cannot be made.
+    /// Whether it was reported that the dataset cannot be made.
     pub(super) told: bool,
 }
 
@@ -79,8 +79,8 @@ impl New {
         lexer.skip_block()
     }
 
-    /// `{ PREPROCESSING SHUFFLE COMPRESSION DEFLATE { LEVEL 9 } CHECKSUM FLETCHER32 }`. Returns what
-    /// was passed over.
+    /// `{ PREPROCESSING SHUFFLE COMPRESSION DEFLATE { LEVEL 9 } CHECKSUM FLETCHER32 }`. Returns the
+    /// words that were skipped.
     pub(super) fn read_filters(&mut self, lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
         let section = match lexer.peek()? {
             Some(Token::Word(word)) if word == "SECTION" => {
@@ -190,7 +190,7 @@ impl New {
         Ok(())
     }
 
-    /// Whether a text that took part of a sparse dataset has its cells at their places in the whole.
+    /// Whether the dump of a part of a sparse dataset has the cells' coordinates in the whole.
     pub(super) fn lists_the_whole(&self, taken: &[u64]) -> bool {
         let Some(space) = &self.space else { return false };
         let taken = taken.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
@@ -198,7 +198,7 @@ impl New {
         self.sparse && of == Some(space.cells()) && of != Some(taken)
     }
 
-    /// Whether there are cells whose values should be told.
+    /// Whether the text should have values.
     pub(super) fn expects_data(&self) -> bool {
         match self.counted {
             Some((defined, _)) => defined > 0,
@@ -280,7 +280,7 @@ impl New {
         matches!(&self.datatype, Some(Ok(datatype)) if datatype.has_varlen())
     }
 
-    /// Gives sections the filters that were told; nothing was told without `-p`.
+    /// Gives sections the printed filters; there are none without `-p`.
     fn with_sections(&self, mut builder: DatasetBuilder, sections: &[Section]) -> DatasetBuilder {
         if !self.sections_told {
             return builder;
@@ -302,7 +302,7 @@ impl New {
     }
 }
 
-/// Whether a value of variable length has none.
+/// Whether a value of variable length is empty.
 pub(super) fn is_nothing(value: &Value, varies: bool) -> bool {
     match value {
         Value::Null => true,
@@ -312,7 +312,7 @@ pub(super) fn is_nothing(value: &Value, varies: bool) -> bool {
     }
 }
 
-/// The words in braces, without these.
+/// The words between braces.
 fn words(lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
     lexer.expect(b'{')?;
     let (mut words, mut depth) = (Vec::new(), 1);
@@ -321,7 +321,7 @@ fn words(lexer: &mut Lexer<'_>) -> Result<Vec<String>> {
             Token::Mark(b'{') => depth += 1,
             Token::Mark(b'}') => depth -= 1,
             Token::Word(word) => words.push(word),
-            // What was asked of a filter, which may have blanks.
+            // The text configuration of a filter may have blanks.
             Token::Text(text) if words.last().is_some_and(|word| word == CONFIG) => {
                 words.push(String::from_utf8_lossy(&text).into_owned());
             }
@@ -336,7 +336,7 @@ fn number_behind(words: &[String], name: &str) -> Option<u32> {
     words.get(at + 1)?.parse().ok()
 }
 
-/// What stands before the words that a filter was asked in.
+/// The word before a filter's text configuration.
 const CONFIG: &str = "PARAMS_STRING";
 
 /// `FILTER_ID 32000 COMMENT lzf PARAMS { 4 261 800 } PARAMS_STRING "fast"`.
@@ -359,7 +359,7 @@ fn user_defined(words: &[String]) -> Result<FilterSpec> {
     })
 }
 
-/// Whether data can be filtered so: tried on a small dataset.
+/// Whether a filter can encode, tried on a small dataset.
 fn is_available(spec: &FilterSpec) -> bool {
     let tried = || -> pumice::Result<()> {
         let file = File::in_memory()?;

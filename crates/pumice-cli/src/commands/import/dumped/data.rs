@@ -1,8 +1,9 @@
-//! The elements of a dataset: all of them, or the defined ones; in the text, in another, or as bytes.
+//! The elements of a dataset: all of them, or the defined ones; in the text, in another file, or as
+//! bytes.
 //!
-//! Defined cells come with their places, line by line, or behind the regions where they are. Where a sparse
-//! dataset is listed with all its cells, those that have the fill value are undefined: that is told if it
-//! cannot be known.
+//! Defined cells come with their coordinates, line by line, or behind their regions. If all cells
+//! of a sparse dataset are listed, those with the fill value become undefined, and a report says
+//! that this is a guess.
 
 use super::creation::{New, is_nothing};
 use super::outside::{Bytes, Outside};
@@ -17,14 +18,14 @@ use pumice::{Dataset, Datatype, Heaped, Selection, Transfer};
 /// About how many bytes an element takes while it is read: blocks have some ten thousand.
 const ELEMENT: usize = 1 << 8;
 
-/// What is told of a dataset that was only described.
+/// The report for a dataset that was only described.
 pub(super) const NO_DATA: &str = "the text has no data of it";
 
-/// What is told of defined cells whose places were not printed.
+/// The report for defined cells whose coordinates were not printed.
 const NO_PLACES: &str =
     "the text does not say where its cells are; h5dump -y leaves it out, --sparse tells it before";
 
-/// What stands between the braces of data.
+/// The form of data between the braces.
 enum Listing {
     /// Every cell.
     All,
@@ -54,7 +55,7 @@ impl New {
 }
 
 impl Reader<'_> {
-    /// `DATA { ... }`, behind its first word. Values may be elsewhere.
+    /// `DATA { ... }`, behind its first word. Values may be in another file.
     pub(super) fn data(
         &mut self,
         path: &str,
@@ -114,7 +115,7 @@ impl Reader<'_> {
         self.lexer.skip_block()
     }
 
-    /// Reads elements as text, up to what is behind them.
+    /// Reads elements as text, up to the text behind them.
     fn values(&mut self, path: &str, new: &mut New, dataset: &mut Option<Dataset>) -> Result<()> {
         if let Some(Ok(datatype)) = new.datatype.take_if(|datatype| datatype.is_ok()) {
             new.datatype = Some(values::sized(&mut self.lexer, datatype));
@@ -196,7 +197,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Says what cannot be known of cells that have the fill value.
+    /// Reports that cells with the fill value may have been defined.
     fn tell_undefined(&mut self, path: &str, new: &New, defined: u64) {
         let what = match new.counted {
             Some((told, _)) if told == defined => return,
@@ -379,7 +380,7 @@ fn fill_element(new: &New, datatype: &Datatype) -> Result<Vec<u8>> {
     }
 }
 
-/// The coordinates of those cells of a block that are kept.
+/// The coordinates of the kept cells of a block.
 fn kept(start: &[u64], count: &[u64], keep: impl Iterator<Item = bool>) -> Vec<u64> {
     let (mut points, mut place) = (Vec::new(), Vec::new());
     for (index, _) in (0u64..).zip(keep).filter(|(_, keep)| *keep) {

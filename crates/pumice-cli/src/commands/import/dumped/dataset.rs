@@ -1,4 +1,4 @@
-//! One dataset of a text: what is told of it, up to the brace behind it.
+//! One dataset of a text, up to the brace behind it.
 
 use super::creation::New;
 use super::data::NO_DATA;
@@ -77,8 +77,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `{ START ( 1 ); STRIDE ( 1 ); COUNT ( 3 ); BLOCK ( 1 ); DATA { ... } }`: the dataset has what
-    /// was taken.
+    /// `{ START ( 1 ); STRIDE ( 1 ); COUNT ( 3 ); BLOCK ( 1 ); DATA { ... } }`: the dataset has the
+    /// dumped subset.
     fn subset(&mut self, new: &mut New) -> Result<()> {
         self.lexer.expect(b'{')?;
         let mut subset = Subset::default();

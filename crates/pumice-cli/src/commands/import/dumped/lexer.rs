@@ -1,8 +1,7 @@
 //! The words of h5dump's output, line by line.
 //!
-//! Marks of positions such as `(0,3):` at the beginning of lines are passed over. A text ends with a
-//! quote that something other than text follows: unless it was asked to, h5dump puts no escapes in
-//! front of quotes inside.
+//! Coordinates such as `(0,3):` at the beginning of lines are skipped. A text ends with a quote
+//! followed by something other than text: by default, h5dump does not escape quotes inside.
 
 use anyhow::{Context, Result, bail};
 use std::io::BufRead;
@@ -10,9 +9,9 @@ use std::io::BufRead;
 /// A word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// Letters, digits and what else stands together.
+    /// Letters, digits and signs without a gap.
     Word(String),
-    /// What stands between quotes.
+    /// The text between quotes.
     Text(Vec<u8>),
     /// One of `{ } ( ) [ ] , ;`.
     Mark(u8),
@@ -29,7 +28,7 @@ pub(super) struct Lexer<'a> {
     peeked: Option<Token>,
     /// Whether elements are read: texts among these may have quotes inside.
     pub(super) in_data: bool,
-    /// Whether positions count: every line of elements begins with one.
+    /// Whether coordinates are read: every line of elements begins with some.
     pub(super) in_places: bool,
     /// The position that the present line began with, until it is taken.
     place: Option<Vec<u64>>,
@@ -63,7 +62,7 @@ impl<'a> Lexer<'a> {
         self.bare.as_deref()
     }
 
-    /// Whether no more values follow: passes over the brace behind them.
+    /// Whether no more values follow; skips the brace behind them.
     pub(super) fn data_ends(&mut self) -> Result<bool> {
         match self.bare {
             Some(_) => Ok(self.peek()?.is_none()),
@@ -228,7 +227,8 @@ impl<'a> Lexer<'a> {
         rest.first() != Some(&b'"') && followed.is_none_or(|byte| b",})]'\"".contains(byte))
     }
 
-    /// What a backslash means: three octal digits are a byte, some letters are control characters.
+    /// The character behind a backslash: three octal digits are a byte, some letters are control
+    /// characters.
     fn escaped(&mut self) -> u8 {
         // Bytes above 127, as some releases print them: with their sign.
         if self.line[self.at..].starts_with(b"37777777") {

@@ -19,7 +19,7 @@ pub(super) enum Outside<'a> {
 }
 
 impl Outside<'_> {
-    /// Finds out what kind of file it is, given how many bytes the first values would take.
+    /// Finds out the kind of file, given how many bytes the first values would take.
     pub(super) fn look(&mut self, bytes: Option<u64>) -> Result<()> {
         let Self::Unknown(path) = self else { return Ok(()) };
         let name = path.display().to_string();
@@ -37,8 +37,8 @@ impl Outside<'_> {
     }
 }
 
-/// Whether a file begins as h5dump's texts do. One that has just as many bytes as the values must also have a
-/// position at its beginning.
+/// Whether a file begins like h5dump's texts. A file of exactly the values' length must also have
+/// coordinates at its beginning.
 fn is_text(head: &[u8], fits: bool) -> bool {
     let printable = |byte: &u8| matches!(byte, b'\n' | b'\t' | b'\r' | b' '..=b'~' | 0x80..);
     let Some(rest) = head.strip_prefix(b"\n") else { return false };
@@ -73,7 +73,7 @@ impl Bytes {
         self.input.stream_position().with_context(|| format!("read {}", self.name))
     }
 
-    /// Goes to where values begin that are not read in order.
+    /// Moves to the start of values that are not read in order.
     pub(super) fn seek(&mut self, place: u64) -> Result<()> {
         let here = self.place()?;
         // Stays in the buffer where that is possible.

@@ -16,7 +16,7 @@ pub(super) enum Region {
 }
 
 impl Region {
-    /// Reads what stands behind `REGION_TYPE`: one block, or points on as many lines as they need.
+    /// Reads the text behind `REGION_TYPE`: one block, or points on as many lines as they need.
     pub(super) fn read(lexer: &mut Lexer<'_>, rank: usize, found: &mut Vec<Self>) -> Result<()> {
         let kind = lexer.name()?;
         ensure!(kind == "BLOCK" || kind == "POINT", "expected BLOCK or POINT, found {kind}");
@@ -82,7 +82,7 @@ impl Region {
         }
     }
 
-    /// Parts with a bounded number of cells, in the order of these.
+    /// Parts with a bounded number of cells, in order.
     pub(super) fn parts(
         &self,
         rank: usize,
@@ -126,14 +126,14 @@ pub(super) struct Subset {
 }
 
 impl Subset {
-    /// The shape of what was taken.
+    /// The shape of the dumped subset.
     pub(super) fn shape(&self) -> Vec<u64> {
         let block = self.block.iter().copied().chain(std::iter::repeat(1));
         self.count.iter().zip(block).map(|(count, block)| count.saturating_mul(block)).collect()
     }
 
-    /// Rows of blocks that are several planes thick, in the order in which h5dump prints them: row by row of
-    /// all planes of a block. Nothing where that is the order of the array.
+    /// Rows of blocks that are several planes thick, in the order in which h5dump prints them: row
+    /// by row of all planes of a block. `None` if that is the order of the array.
     pub(super) fn thick(&self) -> Option<impl Iterator<Item = (Vec<u64>, Vec<u64>)> + '_> {
         let shape = self.shape();
         let outer = shape.len().checked_sub(2)?;
@@ -154,7 +154,7 @@ impl Subset {
         }))
     }
 
-    /// Where a cell is in what was taken.
+    /// The position of a cell in the dumped subset.
     fn place(&self, cell: &[u64]) -> Result<Vec<u64>> {
         let one = |list: &[u64], axis: usize| list.get(axis).copied().unwrap_or(1).max(1);
         let outside = || format!("the cell {cell:?} is not in the subset");

@@ -57,7 +57,7 @@ pub(super) fn datatype(lexer: &mut Lexer<'_>, known: &Committed, depth: usize) -
     Ok(datatype)
 }
 
-/// Numbers and bit fields by their names, such as `H5T_STD_I32LE`.
+/// Numbers and bit fields by name, such as `H5T_STD_I32LE`.
 fn atomic(name: &str) -> Option<Datatype> {
     if let Some(float) = narrow(name) {
         return Some(Datatype::Float(float));
@@ -161,7 +161,7 @@ fn enumeration(lexer: &mut Lexer<'_>) -> Result<Datatype> {
     Ok(Datatype::Enum(Enumeration { base, names, values }))
 }
 
-/// An opaque type; its size is not told, see `values.rs`.
+/// An opaque type; the text does not have its size, see `values.rs`.
 fn opaque(lexer: &mut Lexer<'_>) -> Result<Datatype> {
     let mut tag = String::new();
     while !lexer.passes(b'}')? {
@@ -183,7 +183,7 @@ fn array_dims(lexer: &mut Lexer<'_>) -> Result<Vec<u32>> {
     Ok(dims)
 }
 
-/// What a dataspace says.
+/// A dataspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Space {
     pub(super) shape: Vec<u64>,

@@ -128,7 +128,7 @@ fn sum_groups(
             if number < 3 {
                 other.step();
             }
-            // What large numbers have beyond 255 stands in a row: each goes to its place.
+            // The excess of large numbers over 255 is in a row: each goes to its place.
             let (which, order) = (mask as u8, eight(&SPREAD[usize::from(mask as u8)]));
             mask >>= GROUP;
             let lower = _mm_shuffle_epi8(eight(part(low, found)), order);

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Attributes,
 }
 
-/// Where dense storage is.
+/// The addresses of dense storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addresses {
     pub(crate) heap: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Stored {
 }
 
 /// Open dense storage.
-pub(crate) struct Dense {
+pub(crate) struct DenseStorage {
     kind: Kind,
     heap: FractalHeap,
     names: Tree,
@@ -112,7 +112,7 @@ impl Kind {
     }
 }
 
-impl Dense {
+impl DenseStorage {
     /// New storage. Its place in the file is taken at once.
     pub(crate) fn create(file: &File, kind: Kind, by_order: bool) -> Result<Self> {
         let heap = FractalHeap::create(file.medium(), kind.shape())?;
@@ -145,7 +145,7 @@ impl Dense {
         Ok(Self { kind, heap, names, orders, surveyed: false })
     }
 
-    /// Where it is.
+    /// The addresses of the heap and the indexes.
     pub(crate) fn addresses(&mut self, file: &File) -> Result<Addresses> {
         let io = &**file.medium();
         let orders = match &mut self.orders {
@@ -155,7 +155,7 @@ impl Dense {
         Ok(Addresses { heap: self.heap.address(), names: self.names.place(io)?, orders })
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) fn count(&self) -> u64 {
         self.names.count()
     }

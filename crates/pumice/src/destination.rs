@@ -1,4 +1,4 @@
-//! Where something new goes: a group, and a name in it.
+//! The place of a new link: a group, and a name in it.
 //!
 //! A path may lead through external links, so the group may be in another file than the start of
 //! the path. The place creates its object in the group's own file: an address of one file means
@@ -13,14 +13,14 @@ use pumice_format::messages::{Link, LinkTarget};
 use std::sync::Arc;
 
 /// A name in a group, for something that is to come.
-pub(crate) struct Place<'a> {
+pub(crate) struct Destination<'a> {
     group: Group,
     name: &'a str,
     /// The path of the new object.
     pub(crate) path: ObjectPath,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Destination<'a> {
     /// A name in a group whose file is ready for a change.
     pub(crate) fn new(group: Group, name: &'a str) -> Result<Self> {
         group.changing()?;
@@ -61,7 +61,8 @@ impl<'a> Place<'a> {
     pub(crate) fn link(&self, owner: &Arc<Owner>, object: &Object) -> Result<()> {
         let linked = || -> Result<()> {
             if !self.is_in(owner) {
-                let what = "a hard link between two files; make an external link or a copy";
+                let what =
+                    "a hard link cannot lead to another file; make an external link or a copy";
                 return Err(Error::Invalid(what.into()));
             }
             object.add_link()?;

@@ -1,0 +1,275 @@
+//! All of a matrix as compressed rows, from chunks that have whole rows.
+//!
+//! How many cells a chunk has is in its index record, so that every chunk is put straight into its place by the thread
+//! that decodes it, and no list of what was found is made. Where a chunk turns out to have another number of cells (it was
+//! changed meanwhile), nothing of this counts, and the window is read as any other.
+
+use super::rows::ToColumns;
+use super::{LinesInto, MANY, Window, WindowRows, fresh, zeros};
+use crate::dataset::DatasetState;
+use crate::{Error, Result};
+use pumice_filter::location::CellVisitor;
+use pumice_layout::buffer::Output;
+use pumice_layout::{CellSink, ReadRequest, Storage, Taken, Target};
+use pumice_space::{Dims, Division, FoundCells};
+use pumice_types::{Conversion, Element};
+use pumice_wide::run_widely;
+use std::ops::Range;
+
+/// A chunk that has all cells of some rows.
+struct Band {
+    key: Dims,
+    origin: Dims,
+    /// Where its cells go; `None` if there is nothing of it.
+    place: Option<Range<usize>>,
+    taken: Taken,
+}
+
+impl Band {
+    /// Whether all of its places have been written.
+    fn is_placed(&self) -> bool {
+        match (&self.place, &self.taken) {
+            (Some(_), Taken::Placed) | (None, Taken::None) => true,
+            (None, Taken::Kept(cells, _)) => cells.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+impl DatasetState {
+    /// Reads all rows of a matrix whose chunks have whole rows. `false` if that is not what is asked for or cannot be
+    /// done; then what is in the lists means nothing.
+    pub(super) fn read_whole_rows<T: Element>(
+        &self,
+        window: &Window,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<bool> {
+        let dims = self.dims();
+        let (&[rows, columns], &[height, side]) = (&*dims, self.layout.geometry.chunk()) else {
+            return Ok(false);
+        };
+        let all = matches!(&window.rows, WindowRows::Range(range) if *range == (0..rows))
+            && matches!(window.columns.as_slice(), [range] if *range == (0..columns));
+        let fits = side >= columns
+            && self.layout.geometry.cells_per_chunk() <= Division::MOST
+            && rows.div_ceil(height) <= MANY;
+        let sparse = matches!(self.layout.storage, Storage::Sparse(..));
+        if into.by_columns || !(all && fits && sparse) {
+            return Ok(false);
+        }
+        let conversion = Conversion::new(&self.datatype, &T::datatype())?;
+        if !conversion.overwrites_target() {
+            return Ok(false);
+        }
+        // What has changed is not in the records.
+        if self.medium.writable() && self.cache().dataset_stats(&self.cached).dirty > 0 {
+            return Ok(false);
+        }
+        let Some((mut bands, total)) = self.bands(rows.div_ceil(height))? else {
+            return Ok(false);
+        };
+        zeros(into.pointers, rows as usize + 1)?;
+        let (mut indices, mut values) = (fresh(into.indices, total)?, fresh(into.values, total)?);
+        // SAFETY: the sink gives every chunk a place of its own.
+        let target =
+            unsafe { Target::new(values.output(), conversion, self.layout.geometry.fill())? };
+        let sink = RowSink {
+            counts: Output::new(bytemuck::cast_slice_mut(&mut into.pointers[1..])),
+            indices: indices.output(),
+            values: target,
+            array: [rows, columns],
+        };
+        let requests = bands.iter_mut().map(|Band { key, origin, place, taken }| {
+            let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
+            let (cells, values, passes) = (None, true, true);
+            let request = ReadRequest::Cells { cells, origin, place, values, passes, sink, taken };
+            (key.clone(), request)
+        });
+        self.cache().read(&self.cached, requests)?;
+        drop(sink);
+        if !bands.iter().all(Band::is_placed) {
+            return Ok(false);
+        }
+        // SAFETY: the places of the chunks are all places, and every chunk has been put.
+        (*into.indices, *into.values) = unsafe { (indices.into_vec(), values.into_vec()) };
+        let mut sum = 0;
+        for pointer in into.pointers.iter_mut() {
+            sum += *pointer;
+            *pointer = sum;
+        }
+        Ok(true)
+    }
+
+    /// So many chunks below each other, and how many cells they have together.
+    fn bands(&self, count: u64) -> Result<Option<(Vec<Band>, usize)>> {
+        let Some(table) = self.layout.table() else { return Ok(None) };
+        let height = self.layout.geometry.chunk()[0];
+        let keys: Vec<Dims> = (0..count).map(|at| Dims::from_slice(&[at, 0])).collect();
+        let records = table.lookup(&keys)?;
+        let (mut bands, mut total) = (Vec::with_capacity(keys.len()), 0usize);
+        for (key, record) in keys.into_iter().zip(records) {
+            let count = record.and_then(|record| self.recorded(&record)).unwrap_or(0);
+            let Some(end) = total.checked_add(count) else { return Ok(None) };
+            let place = Some(total..end).filter(|place| !place.is_empty());
+            total = end;
+            let origin = Dims::from_slice(&[key[0] * height, 0]);
+            bands.push(Band { key, origin, place, taken: Taken::None });
+        }
+        Ok(Some((bands, total)))
+    }
+}
+
+/// Rows that threads write to side by side.
+struct RowSink<'a> {
+    /// How many cells each row has.
+    counts: Output<'a>,
+    indices: Output<'a>,
+    values: Target<'a>,
+    /// The shape of the array.
+    array: [u64; 2],
+}
+
+impl RowSink<'_> {
+    /// Lets a visitor take the cells of a chunk at `origin`; whether all places have been written, with cells of the array.
+    fn take(
+        &self,
+        place: &Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        send: &mut dyn FnMut(&mut dyn CellVisitor) -> Result<bool>,
+    ) -> Result<bool> {
+        let (&[height, width], &[top, _]) = (dims, origin) else { return Ok(false) };
+        const BYTES: usize = size_of::<u64>();
+        let rows = height.min(self.array[0].saturating_sub(top)) as usize;
+        // SAFETY: every chunk has a place and rows of its own, and is placed by one thread, which is done with one slice
+        // before it asks again.
+        let (indices, counts) = unsafe {
+            let indices = self.indices.slice(place.start * BYTES, place.len() * BYTES);
+            (indices, self.counts.slice(top as usize * BYTES, rows * BYTES))
+        };
+        let (indices, counts) =
+            (bytemuck::cast_slice_mut(indices), bytemuck::cast_slice_mut(counts));
+        counts.fill(0);
+        let mut receiver = RowReceiver { dims, width, indices, done: 0, counts };
+        if !send(&mut receiver)? || receiver.done != place.len() {
+            return Ok(false);
+        }
+        // All are looked at, so that many are compared at once.
+        let last = self.array[1];
+        let inside = |indices: &[u64]| indices.iter().fold(true, |all, at| all & (*at < last));
+        Ok(width <= last || inside(receiver.indices))
+    }
+}
+
+impl CellSink for RowSink<'_> {
+    fn put(
+        &self,
+        place: Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        cells: &FoundCells,
+        values: &[u8],
+    ) -> Result<()> {
+        let taken = self.take(&place, dims, origin, &mut |visitor| {
+            Ok(match cells {
+                FoundCells::Listed(list) => visitor.cells(list),
+                FoundCells::Set(set) => {
+                    set.runs().all(|run| visitor.runs(&[[run.start, run.end()]]))
+                }
+            })
+        })?;
+        // Who owns the rows counts on every place being written.
+        if !taken {
+            return Err(Error::Internal("cells without a place".into()));
+        }
+        self.put_values(place, values)
+    }
+
+    fn receive(
+        &self,
+        place: Range<usize>,
+        dims: &[u64],
+        origin: &[u64],
+        send: &mut dyn FnMut(&mut dyn CellVisitor) -> Result<bool>,
+    ) -> Result<bool> {
+        self.take(&place, dims, origin, send)
+    }
+
+    fn put_values(&self, place: Range<usize>, values: &[u8]) -> Result<()> {
+        if values.len() != place.len() * self.values.stored_size() {
+            return Err(Error::Internal("values without cells, or without a place".into()));
+        }
+        self.values.place(place.start as u64, values)
+    }
+
+    fn read_values(
+        &self,
+        place: Range<usize>,
+        read: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<bool> {
+        self.values.read_into(place.start as u64, place.len(), read)
+    }
+}
+
+/// Takes the cells of one chunk, row by row.
+struct RowReceiver<'a> {
+    dims: &'a [u64],
+    width: u64,
+    indices: &'a mut [u64],
+    /// How many cells have come.
+    done: usize,
+    counts: &'a mut [u64],
+}
+
+impl RowReceiver<'_> {
+    /// Counts cells of a row; `false` if the array has it not.
+    fn count(&mut self, row: u64, cells: u64) -> bool {
+        let count = usize::try_from(row).ok().and_then(|row| self.counts.get_mut(row));
+        count.map(|count| *count += cells).is_some()
+    }
+}
+
+impl CellVisitor for RowReceiver<'_> {
+    fn begin(&mut self, dims: &[u64]) -> bool {
+        dims == self.dims
+    }
+
+    fn cells(&mut self, cells: &[u32]) -> bool {
+        let Some(indices) = self.indices.get_mut(self.done..self.done + cells.len()) else {
+            return false;
+        };
+        run_widely(ToColumns { cells, width: self.width, shift: 0, indices });
+        self.done += cells.len();
+        let mut rest = cells;
+        while let Some(&first) = rest.first() {
+            let row = u64::from(first) / self.width;
+            let end = (row + 1) * self.width;
+            let same = rest.iter().take_while(|cell| u64::from(**cell) < end).count();
+            if !self.count(row, same as u64) {
+                return false;
+            }
+            rest = &rest[same..];
+        }
+        true
+    }
+
+    fn runs(&mut self, runs: &[[u64; 2]]) -> bool {
+        for &[mut start, end] in runs {
+            while start < end {
+                let row = start / self.width;
+                let stop = end.min((row + 1) * self.width);
+                let len = (stop - start) as usize;
+                let place = self.indices.get_mut(self.done..).and_then(|rest| rest.get_mut(..len));
+                let Some(place) = place else { return false };
+                let first = start - row * self.width;
+                place.iter_mut().zip(first..).for_each(|(to, column)| *to = column);
+                self.done += len;
+                if !self.count(row, len as u64) {
+                    return false;
+                }
+                start = stop;
+            }
+        }
+        true
+    }
+}
