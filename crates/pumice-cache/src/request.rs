@@ -143,6 +143,10 @@ impl<F: Family> Shared<F> {
         let (items, unchunked) = divided(shares);
         let members = tally(&items);
         let through = if A::WRITES { through(&items) } else { Vec::new() };
+        if items.is_empty() {
+            // Nothing of it is kept, but it ends a rest of the cache.
+            self.arrive(0);
+        }
         let passed = serve_unchunked(unchunked, &*executor);
         let served = match passed.is_ok() && !items.is_empty() {
             true => self.run_rounds(executor, items, &members),
