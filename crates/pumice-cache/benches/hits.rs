@@ -22,22 +22,44 @@ fn size(key: &[u64; 2]) -> usize {
 
 struct Plain;
 
-impl Layout for Plain {
+impl Family for Plain {
     type Key = [u64; 2];
     type Chunk = Vec<u8>;
     type Tag = ();
     type Read<'a> = &'a mut [u8];
     type Write<'a> = &'a [u8];
     type Error = CacheError;
+}
 
-    fn lookup(&self, keys: &[[u64; 2]]) -> Result<Lookups<()>, CacheError> {
-        Ok(keys.iter().map(|key| Some(Stored::new(0, size(key) as u64, ()))).collect())
-    }
-
+impl ByteStore<Plain> for Plain {
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), CacheError> {
         // Memory that was never written is not copied like other memory.
         reads.iter_mut().for_each(|read| read.buffer.fill(1));
         Ok(())
+    }
+
+    fn put(&self, _: &[Put<'_>]) -> Result<(), CacheError> {
+        Ok(())
+    }
+}
+
+impl ChunkStore<Plain> for Plain {
+    fn lookup(&self, keys: &[[u64; 2]]) -> Result<Lookups<()>, CacheError> {
+        Ok(keys.iter().map(|key| Some(Stored::new(0, size(key) as u64, ()))).collect())
+    }
+
+    fn insert(&self, _: &mut [Placement<[u64; 2], ()>]) -> Result<(), CacheError> {
+        Ok(())
+    }
+
+    fn delete(&self, _: &[u64; 2]) -> Result<(), CacheError> {
+        Ok(())
+    }
+}
+
+impl Layout<Plain> for Plain {
+    fn chunks(&self) -> &dyn ChunkStore<Plain> {
+        self
     }
 
     fn decode(
@@ -56,18 +78,6 @@ impl Layout for Plain {
 
     fn encode(&self, _: &[u64; 2], chunk: &Vec<u8>) -> Result<Encoded<()>, CacheError> {
         Ok(Encoded::new(chunk.clone(), ()))
-    }
-
-    fn insert(&self, _: &mut [Placement<[u64; 2], ()>]) -> Result<(), CacheError> {
-        Ok(())
-    }
-
-    fn put(&self, _: &[Put<'_>]) -> Result<(), CacheError> {
-        Ok(())
-    }
-
-    fn delete(&self, _: &[u64; 2]) -> Result<(), CacheError> {
-        Ok(())
     }
 
     fn scatter(
@@ -90,10 +100,6 @@ impl Layout for Plain {
     ) -> Result<Outcome, CacheError> {
         chunk.copy_from_slice(data);
         Ok(Outcome::Keep)
-    }
-
-    fn footprint(&self, chunk: &Vec<u8>) -> Footprint {
-        Footprint::new(chunk.len() as u64, chunk.capacity() as u64)
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::budget::{Need, Visit};
 use crate::cache::Shared;
-use crate::layout::{Direct, Intent, Layout, Outcome, Part, ReadPlan, Stored, WritePlan};
+use crate::layout::{
+    Direct, Family, Intent, Layout, Outcome, Part, ReadPlan, Stored, Unchunked, WritePlan,
+};
 use crate::moves::Moves;
 use crate::reach::Reach;
 use crate::shield::shield;
@@ -11,7 +13,7 @@ use crate::stats::Reason;
 use crate::sync::{Arc, RwLockWriteGuard};
 
 /// One chunk's share of a request.
-pub(crate) trait Access<L: Layout>: Send {
+pub(crate) trait Access<F: Family>: Send {
     /// Whether chunks are changed.
     const WRITES: bool;
 
@@ -19,52 +21,61 @@ pub(crate) trait Access<L: Layout>: Send {
     const AHEAD: bool = false;
 
     /// What it needs, and which ways it can take; `stored` if it is known and matters.
-    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan;
+    fn plan(&self, layout: &dyn Layout<F>, key: &F::Key, stored: Option<&Stored<F::Tag>>) -> Plan;
 
     /// Goes past the cache if the layout can, or names what has to move for it.
     fn direct<'r>(
         &'r mut self,
-        layout: &L,
-        key: &L::Key,
-        stored: Option<&Stored<L::Tag>>,
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        stored: &Stored<F::Tag>,
         moves: &mut Moves<'r>,
-    ) -> Result<Direct, L::Error>;
-
-    /// What it touches of the chunk of a layout that goes past the cache; `None`: all of it.
-    fn reach(&self, _layout: &L, _key: &L::Key) -> Option<Reach> {
-        None
-    }
+    ) -> Result<Option<Direct>, F::Error>;
 
     /// Handles the stored bytes of a chunk that will not be kept, if the layout can.
     fn stored(
         &mut self,
-        _layout: &L,
-        _key: &L::Key,
-        _bytes: &[u8],
-        _stored: &Stored<L::Tag>,
-    ) -> Result<bool, L::Error> {
+        _layout: &dyn Layout<F>,
+        _key: &F::Key,
+        _bytes: &mut Vec<u8>,
+        _stored: &Stored<F::Tag>,
+    ) -> Result<bool, F::Error> {
         Ok(false)
     }
 
     /// Handles a chunk that is not stored and need not be created.
-    fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error>;
+    fn absent(&mut self, layout: &dyn Layout<F>, key: &F::Key) -> Result<(), F::Error>;
 
     /// Handles a chunk that nobody else can see yet.
     fn apply(
         &mut self,
-        layout: &L,
-        key: &L::Key,
-        chunk: &mut L::Chunk,
-    ) -> Result<Outcome, L::Error>;
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        chunk: &mut F::Chunk,
+    ) -> Result<Outcome, F::Error>;
 
     /// Handles a chunk in a slot. `covered`: room for its growth and encoding is reserved.
     fn serve(
         &mut self,
-        shared: &Shared<L>,
-        slot: &Arc<Slot<L>>,
+        shared: &Shared<F>,
+        slot: &Arc<Slot<F>>,
         plan: &Plan,
         covered: bool,
-    ) -> Result<Served, L::Error>;
+    ) -> Result<Served, F::Error>;
+}
+
+/// One share of a request of a program.
+pub(crate) trait Request<F: Family>: Access<F> {
+    /// Handles data that are not in chunks, or names what has to move for it.
+    fn unchunked<'r>(
+        &'r mut self,
+        data: &dyn Unchunked<F>,
+        key: &F::Key,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, F::Error>;
+
+    /// What it touches of such data; `None`: all.
+    fn reach(&self, data: &dyn Unchunked<F>, key: &F::Key) -> Option<Reach>;
 }
 
 /// What an access needs of a chunk, and which ways it can take.
@@ -149,154 +160,181 @@ pub(crate) enum Served {
 }
 
 /// A share of a read.
-pub(crate) struct Reading<'a, L: Layout>(pub(crate) L::Read<'a>);
+pub(crate) struct Reading<'a, F: Family>(pub(crate) F::Read<'a>);
 
 /// A share of a write.
-pub(crate) struct Writing<'a, L: Layout>(pub(crate) L::Write<'a>);
+pub(crate) struct Writing<'a, F: Family>(pub(crate) F::Write<'a>);
 
-impl<L: Layout> Access<L> for Reading<'_, L> {
+impl<F: Family> Access<F> for Reading<'_, F> {
     const WRITES: bool = false;
 
-    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan {
+    fn plan(&self, layout: &dyn Layout<F>, key: &F::Key, stored: Option<&Stored<F::Tag>>) -> Plan {
         layout.plan_read(key, stored, &self.0).into()
     }
 
     fn direct<'r>(
         &'r mut self,
-        layout: &L,
-        key: &L::Key,
-        stored: Option<&Stored<L::Tag>>,
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        stored: &Stored<F::Tag>,
         moves: &mut Moves<'r>,
-    ) -> Result<Direct, L::Error> {
+    ) -> Result<Option<Direct>, F::Error> {
         layout.direct_read(key, stored, &mut self.0, &mut moves.reads)
-    }
-
-    fn reach(&self, layout: &L, key: &L::Key) -> Option<Reach> {
-        layout.read_reach(key, &self.0)
     }
 
     fn stored(
         &mut self,
-        layout: &L,
-        key: &L::Key,
-        bytes: &[u8],
-        stored: &Stored<L::Tag>,
-    ) -> Result<bool, L::Error> {
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        bytes: &mut Vec<u8>,
+        stored: &Stored<F::Tag>,
+    ) -> Result<bool, F::Error> {
         layout.scatter_stored(key, bytes, stored, &mut self.0)
     }
 
-    fn absent(&mut self, layout: &L, key: &L::Key) -> Result<(), L::Error> {
+    fn absent(&mut self, layout: &dyn Layout<F>, key: &F::Key) -> Result<(), F::Error> {
         layout.scatter(key, None, &mut self.0)
     }
 
     fn apply(
         &mut self,
-        layout: &L,
-        key: &L::Key,
-        chunk: &mut L::Chunk,
-    ) -> Result<Outcome, L::Error> {
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        chunk: &mut F::Chunk,
+    ) -> Result<Outcome, F::Error> {
         layout.scatter(key, Some(chunk), &mut self.0)?;
         Ok(Outcome::Keep)
     }
 
     fn serve(
         &mut self,
-        shared: &Shared<L>,
-        slot: &Arc<Slot<L>>,
+        shared: &Shared<F>,
+        slot: &Arc<Slot<F>>,
         plan: &Plan,
         _covered: bool,
-    ) -> Result<Served, L::Error> {
+    ) -> Result<Served, F::Error> {
         let body = slot.read();
         let Some(chunk) = body.chunk_with(plan.part) else { return Ok(Served::Missed) };
-        slot.member.layout.scatter(&slot.key, Some(chunk), &mut self.0)?;
+        slot.layout.scatter(&slot.key, Some(chunk), &mut self.0)?;
         drop(body);
         shared.budget.touch(Arc::clone(slot), plan.visit());
         Ok(Served::Done)
     }
 }
 
+impl<F: Family> Request<F> for Reading<'_, F> {
+    fn unchunked<'r>(
+        &'r mut self,
+        data: &dyn Unchunked<F>,
+        key: &F::Key,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, F::Error> {
+        data.read(key, &mut self.0, &mut moves.reads)
+    }
+
+    fn reach(&self, data: &dyn Unchunked<F>, key: &F::Key) -> Option<Reach> {
+        data.read_reach(key, &self.0)
+    }
+}
+
+impl<F: Family> Request<F> for Writing<'_, F> {
+    fn unchunked<'r>(
+        &'r mut self,
+        data: &dyn Unchunked<F>,
+        key: &F::Key,
+        moves: &mut Moves<'r>,
+    ) -> Result<Direct, F::Error> {
+        data.write(key, &mut self.0, &mut moves.writes)
+    }
+
+    fn reach(&self, data: &dyn Unchunked<F>, key: &F::Key) -> Option<Reach> {
+        data.write_reach(key, &self.0)
+    }
+}
+
 /// A load ahead of a read.
 pub(crate) struct Ahead;
 
-impl<L: Layout> Access<L> for Ahead {
+impl<F: Family> Access<F> for Ahead {
     const WRITES: bool = false;
     const AHEAD: bool = true;
 
-    fn plan(&self, _: &L, _: &L::Key, _: Option<&Stored<L::Tag>>) -> Plan {
+    fn plan(&self, _: &dyn Layout<F>, _: &F::Key, _: Option<&Stored<F::Tag>>) -> Plan {
         ReadPlan::default().into()
     }
 
     fn direct<'r>(
         &'r mut self,
-        _: &L,
-        _: &L::Key,
-        _: Option<&Stored<L::Tag>>,
+        _: &dyn Layout<F>,
+        _: &F::Key,
+        _: &Stored<F::Tag>,
         _: &mut Moves<'r>,
-    ) -> Result<Direct, L::Error> {
-        Ok(Direct::Impossible)
+    ) -> Result<Option<Direct>, F::Error> {
+        Ok(None)
     }
 
-    fn absent(&mut self, _: &L, _: &L::Key) -> Result<(), L::Error> {
-        Ok(())
-    }
-
-    fn apply(&mut self, _: &L, _: &L::Key, _: &mut L::Chunk) -> Result<Outcome, L::Error> {
-        Ok(Outcome::Keep)
-    }
-
-    fn serve(
-        &mut self,
-        _: &Shared<L>,
-        slot: &Arc<Slot<L>>,
-        _: &Plan,
-        _: bool,
-    ) -> Result<Served, L::Error> {
-        let here = slot.read().chunk_with(Part::All).is_some();
-        Ok(if here { Served::Done } else { Served::Missed })
-    }
-}
-
-impl<L: Layout> Access<L> for Writing<'_, L> {
-    const WRITES: bool = true;
-
-    fn plan(&self, layout: &L, key: &L::Key, stored: Option<&Stored<L::Tag>>) -> Plan {
-        layout.plan_write(key, stored, &self.0).into()
-    }
-
-    fn direct<'r>(
-        &'r mut self,
-        layout: &L,
-        key: &L::Key,
-        stored: Option<&Stored<L::Tag>>,
-        moves: &mut Moves<'r>,
-    ) -> Result<Direct, L::Error> {
-        layout.direct_write(key, stored, &mut self.0, &mut moves.writes)
-    }
-
-    fn reach(&self, layout: &L, key: &L::Key) -> Option<Reach> {
-        layout.write_reach(key, &self.0)
-    }
-
-    fn absent(&mut self, _layout: &L, _key: &L::Key) -> Result<(), L::Error> {
+    fn absent(&mut self, _: &dyn Layout<F>, _: &F::Key) -> Result<(), F::Error> {
         Ok(())
     }
 
     fn apply(
         &mut self,
-        layout: &L,
-        key: &L::Key,
-        chunk: &mut L::Chunk,
-    ) -> Result<Outcome, L::Error> {
+        _: &dyn Layout<F>,
+        _: &F::Key,
+        _: &mut F::Chunk,
+    ) -> Result<Outcome, F::Error> {
+        Ok(Outcome::Keep)
+    }
+
+    fn serve(
+        &mut self,
+        _: &Shared<F>,
+        slot: &Arc<Slot<F>>,
+        _: &Plan,
+        _: bool,
+    ) -> Result<Served, F::Error> {
+        let here = slot.read().chunk_with(Part::All).is_some();
+        Ok(if here { Served::Done } else { Served::Missed })
+    }
+}
+
+impl<F: Family> Access<F> for Writing<'_, F> {
+    const WRITES: bool = true;
+
+    fn plan(&self, layout: &dyn Layout<F>, key: &F::Key, stored: Option<&Stored<F::Tag>>) -> Plan {
+        layout.plan_write(key, stored, &self.0).into()
+    }
+
+    fn direct<'r>(
+        &'r mut self,
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        stored: &Stored<F::Tag>,
+        moves: &mut Moves<'r>,
+    ) -> Result<Option<Direct>, F::Error> {
+        layout.direct_write(key, stored, &mut self.0, &mut moves.writes)
+    }
+
+    fn absent(&mut self, _layout: &dyn Layout<F>, _key: &F::Key) -> Result<(), F::Error> {
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        layout: &dyn Layout<F>,
+        key: &F::Key,
+        chunk: &mut F::Chunk,
+    ) -> Result<Outcome, F::Error> {
         layout.gather(key, chunk, &mut self.0)
     }
 
     fn serve(
         &mut self,
-        shared: &Shared<L>,
-        slot: &Arc<Slot<L>>,
+        shared: &Shared<F>,
+        slot: &Arc<Slot<F>>,
         plan: &Plan,
         covered: bool,
-    ) -> Result<Served, L::Error> {
+    ) -> Result<Served, F::Error> {
         let growth = if covered { 0 } else { plan.growth };
         let _room = match growth {
             0 => None,
@@ -322,16 +360,16 @@ impl<L: Layout> Access<L> for Writing<'_, L> {
     }
 }
 
-impl<L: Layout> Writing<'_, L> {
+impl<F: Family> Writing<'_, F> {
     /// Changes a resident chunk. Should that fail, a clean chunk leaves, so that what is stored
     /// counts again; a dirty one stays with whatever was changed, for the rest of it is needed.
     fn gather(
         &mut self,
-        shared: &Shared<L>,
-        slot: &Arc<Slot<L>>,
-        mut body: RwLockWriteGuard<'_, Body<L>>,
+        shared: &Shared<F>,
+        slot: &Arc<Slot<F>>,
+        mut body: RwLockWriteGuard<'_, Body<F>>,
         was_dirty: bool,
-    ) -> Result<Outcome, L::Error> {
+    ) -> Result<Outcome, F::Error> {
         let member = &slot.member;
         // Before the chunk is changed: it may share memory with its encoding.
         shared.drop_early(slot, &mut body);
@@ -339,7 +377,7 @@ impl<L: Layout> Writing<'_, L> {
             return Ok(Outcome::Keep);
         };
         let result = shield(|| {
-            let outcome = member.layout.gather(&slot.key, chunk, &mut self.0)?;
+            let outcome = slot.layout.gather(&slot.key, chunk, &mut self.0)?;
             let footprint = member.measure(chunk);
             *part = footprint.part;
             Ok((outcome, footprint))
@@ -351,7 +389,7 @@ impl<L: Layout> Writing<'_, L> {
                 Ok(outcome)
             }
             Err(error) if was_dirty => {
-                if let Ok(footprint) = shield::<_, L::Error>(|| Ok(member.measure(chunk))) {
+                if let Ok(footprint) = shield::<_, F::Error>(|| Ok(member.measure(chunk))) {
                     shared.budget.charge(slot, footprint, true);
                 }
                 Err(error)

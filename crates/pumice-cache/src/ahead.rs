@@ -15,12 +15,12 @@ use crate::batches::TOGETHER;
 use crate::budget::{Cold, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared};
 use crate::handles::Dataset;
-use crate::layout::Layout;
+use crate::layout::{Family, Layout};
 use crate::member::Member;
 use crate::order::Keys;
 use crate::plan::Way;
 use crate::policy::Hint;
-use crate::request::{Item, Round};
+use crate::request::{Item, Round, Share};
 use crate::shield::shield;
 use crate::sync::{Arc, Ordering};
 
@@ -54,9 +54,9 @@ impl<K> Default for Course<K> {
 
 impl<K: Clone + Eq> Course<K> {
     /// Which chunks will be read after `now`, at most `count`.
-    fn next<L: Layout<Key = K>>(
+    fn next<F: Family<Key = K>>(
         &mut self,
-        layout: &L,
+        layout: &dyn Layout<F>,
         hint: Hint,
         now: &[K],
         count: usize,
@@ -86,7 +86,7 @@ impl<K: Clone + Eq> Course<K> {
     }
 }
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// Loads chunks that will be read soon. Says whether that has begun: it is not waited for, and
     /// without an idle thread nothing happens; a cache without threads loads them at once. Of a dataset
     /// that goes past the cache, nothing is ever loaded.
@@ -96,16 +96,16 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// ```
     /// # use pumice_cache::*;
-    /// # fn example<L: Layout<Key = u64>>(cache: &ChunkCache<L>, dataset: &Dataset<L>) {
+    /// # fn example<F: Family<Key = u64>>(cache: &ChunkCache<F>, dataset: &Dataset<F>) {
     /// cache.prefetch(dataset, 10..20);
     /// # }
     /// ```
-    pub fn prefetch(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
+    pub fn prefetch(&self, dataset: &Dataset<F>, keys: impl IntoIterator<Item = F::Key>) -> bool {
         let Ok(member) = self.member(dataset) else { return false };
-        if member.layout.bypass() || member.goes_direct() {
+        if member.kept_layout().is_none() {
             return false;
         }
-        let keys: Keys<L::Key> = keys.into_iter().take(TOGETHER).collect();
+        let keys: Keys<F::Key> = keys.into_iter().take(TOGETHER).collect();
         if self.shared.works_ahead() {
             return self.load_ahead(member, keys);
         }
@@ -117,9 +117,9 @@ impl<L: Layout> ChunkCache<L> {
     /// others, and idle threads load them a little ahead of the reads. Replaces what was said before.
     /// Says whether that is of any use: not if the dataset goes past the cache. Of more than [`MOST_EXPECTED`] chunks
     /// the first are remembered.
-    pub fn will_read(&self, dataset: &Dataset<L>, keys: impl IntoIterator<Item = L::Key>) -> bool {
+    pub fn will_read(&self, dataset: &Dataset<F>, keys: impl IntoIterator<Item = F::Key>) -> bool {
         let Ok(member) = self.member(dataset) else { return false };
-        if member.layout.bypass() || member.goes_direct() {
+        if member.kept_layout().is_none() {
             return false;
         }
         let keys: VecDeque<_> = keys.into_iter().take(MOST_EXPECTED).collect();
@@ -133,22 +133,23 @@ impl<L: Layout> ChunkCache<L> {
     }
 
     /// Whether a read of so many chunks leaves room for work ahead.
-    pub(crate) fn follows(&self, member: &Member<L>, chunks: usize) -> bool {
+    pub(crate) fn follows(&self, member: &Member<F>, chunks: usize) -> bool {
         let random = member.options().hint == Hint::Random;
-        let kept = !member.layout.bypass() && !member.goes_direct();
+        let kept = member.kept_layout().is_some();
         chunks <= SMALL && !random && kept && self.shared.works_ahead()
     }
 
     /// Loads ahead what a read of `now`, which is followed, lets expect.
-    pub(crate) fn follow(&self, member: &Arc<Member<L>>, now: &[L::Key]) {
+    pub(crate) fn follow(&self, member: &Arc<Member<F>>, now: &[F::Key]) {
+        let Some(layout) = member.kept_layout() else { return };
         let hint = member.options().hint;
         let threads = self.shared.executor().threads();
         let (resident_limit, _) = self.shared.budget.limits();
         let room = resident_limit / AHEAD / member.largest().max(1);
         let count = (PER_THREAD * threads).min(usize::try_from(room).unwrap_or(usize::MAX));
-        let next = shield::<_, L::Error>(|| {
+        let next = shield::<_, F::Error>(|| {
             let mut course = member.course.lock();
-            Ok(course.get_or_insert_default().next(&*member.layout, hint, now, count))
+            Ok(course.get_or_insert_default().next(&**layout, hint, now, count))
         });
         let Ok(mut next) = next else { return };
         let all = next.len();
@@ -159,7 +160,7 @@ impl<L: Layout> ChunkCache<L> {
         }
     }
 
-    fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) -> bool {
+    fn load_ahead(&self, member: &Arc<Member<F>>, keys: Keys<F::Key>) -> bool {
         let (shared, member) = (Arc::clone(&self.shared), Arc::clone(member));
         self.shared.spawn_ahead(move || shared.load_ahead(&member, keys))
     }
@@ -184,15 +185,15 @@ impl<L: Layout> ChunkCache<L> {
 }
 
 /// A thread that works ahead of requests, until dropped.
-struct Working<L: Layout>(Arc<Shared<L>>);
+struct Working<F: Family>(Arc<Shared<F>>);
 
-impl<L: Layout> Drop for Working<L> {
+impl<F: Family> Drop for Working<F> {
     fn drop(&mut self) {
         self.0.ahead.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Whether there is work ahead of requests at all.
     pub(crate) fn works_ahead(&self) -> bool {
         self.background() > 0 && self.executor().threads() > 1
@@ -214,11 +215,16 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Loads what can be loaded without waiting.
-    fn load_ahead(&self, member: &Arc<Member<L>>, keys: Keys<L::Key>) {
-        let Some(_place) = member.order.try_enter(keys.clone()) else { return };
-        let items = keys.into_iter().map(|key| Item::new(member, key, Ahead));
+    fn load_ahead(&self, member: &Arc<Member<F>>, keys: Keys<F::Key>) {
+        let (Some(layout), Some(_place)) =
+            (member.kept_layout(), member.order.try_enter(keys.clone()))
+        else {
+            return;
+        };
+        let items = keys.into_iter();
+        let items = items.map(|key| Item::new(Share::new(member, key, Ahead), layout));
         let missing =
-            |item: &Item<'_, L, Ahead>| self.table.find(member, item.hash, &item.key).is_none();
+            |item: &Item<'_, F, Ahead>| self.table.find(member, item.hash, &item.key).is_none();
         let items: Vec<_> = items.filter(missing).collect();
         let round = Round::new(self.executor());
         let loaded = shield(|| {
@@ -239,7 +245,7 @@ impl<L: Layout> Shared<L> {
             Ok(())
         });
         // The request that needs the chunk will meet the error itself.
-        drop::<Result<(), L::Error>>(loaded);
+        drop::<Result<(), F::Error>>(loaded);
         let _ = self.trim(false);
         self.trim_member(member);
     }
@@ -265,7 +271,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Writes chunks, and tells whether that went well.
-    fn save_early(&self, cold: Saving<'_, L>) -> bool {
+    fn save_early(&self, cold: Saving<'_, F>) -> bool {
         let slots = cold.slots().to_vec();
         let members = slots.iter().map(|slot| &slot.member.counters);
         members.for_each(|counters| counters.rare().written_early.add(1));
@@ -276,7 +282,7 @@ impl<L: Layout> Shared<L> {
 
     /// Encodes chunks and keeps their encodings with them; tells whether all are kept. What fails is met
     /// again by who has to write the chunk.
-    fn encode_early(&self, cold: Saving<'_, L>, mut room: Reservation<'_, L>) -> bool {
+    fn encode_early(&self, cold: Saving<'_, F>, mut room: Reservation<'_, F>) -> bool {
         cold.slots().iter().all(|slot| {
             let kept = matches!(self.keep_encoded(slot, &mut room), Ok(true));
             slot.member.counters.rare().encoded_early.add(u64::from(kept));

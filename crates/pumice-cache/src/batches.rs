@@ -5,13 +5,13 @@
 //! It takes the dataset as a whole: a read is in the way of all writes, as a flush is, a write in that of everybody.
 //! When it has its turn, it has its chunks served so many at a time, as they come. To others it is one request.
 
-use crate::access::Access;
+use crate::access::Request;
 use crate::cache::Shared;
-use crate::layout::Layout;
-use crate::member::Member;
+use crate::layout::Family;
+use crate::member::{Data, Member};
 use crate::order::{Entry, Keys, Kind, Order, Place};
 use crate::reach::Reach;
-use crate::request::{Item, runs};
+use crate::request::Share;
 use crate::sync::Arc;
 
 /// So many chunks of a request are served at a time.
@@ -23,24 +23,24 @@ pub(crate) const TOGETHER: usize = 1 << 13;
 pub(crate) const TOGETHER: usize = 4;
 
 /// The parts of a request by dataset.
-pub(crate) type ByDataset<'d, L, P> = Vec<(&'d Arc<Member<L>>, P)>;
+pub(crate) type ByDataset<'d, F, P> = Vec<(&'d Arc<Member<F>>, P)>;
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Serves a request, whose datasets are in their order and may occur more than once.
     pub(crate) fn serve<A, R, P>(
         &self,
         kind: Kind,
-        requests: ByDataset<'_, L, P>,
+        requests: ByDataset<'_, F, P>,
         access: impl Fn(R) -> A,
-    ) -> Result<(), L::Error>
+    ) -> Result<(), F::Error>
     where
-        A: Access<L>,
-        P: IntoIterator<Item = (L::Key, R)>,
+        A: Request<F>,
+        P: IntoIterator<Item = (F::Key, R)>,
     {
         let members: Vec<_> = requests.iter().map(|(member, _)| *member).collect();
         let access = &access;
         let mut items = requests.into_iter().flat_map(|(member, parts)| {
-            parts.into_iter().map(move |(key, request)| Item::new(member, key, access(request)))
+            parts.into_iter().map(move |(key, request)| Share::new(member, key, access(request)))
         });
         let (first, more) = take(&mut items);
         if first.is_empty() {
@@ -55,12 +55,12 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Serves a request of very many chunks of datasets, which are in their order.
-    pub(crate) fn serve_all<'d, A: Access<L>>(
+    pub(crate) fn serve_all<'d, A: Request<F>>(
         &self,
         kind: Kind,
-        members: &[&'d Arc<Member<L>>],
-        items: impl Iterator<Item = Item<'d, L, A>>,
-    ) -> Result<(), L::Error> {
+        members: &[&'d Arc<Member<F>>],
+        items: impl Iterator<Item = Share<'d, F, A>>,
+    ) -> Result<(), F::Error> {
         let mut members = members.to_vec();
         members.dedup_by(|one, other| Arc::ptr_eq(one, other));
         let entries = members.iter().map(|member| Entry::of(&member.order, kind));
@@ -69,10 +69,10 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Serves a request that has its turn, some chunks at a time.
-    pub(crate) fn run_batches<'d, A: Access<L>>(
+    pub(crate) fn run_batches<'d, A: Request<F>>(
         &self,
-        mut items: impl Iterator<Item = Item<'d, L, A>>,
-    ) -> Result<(), L::Error> {
+        mut items: impl Iterator<Item = Share<'d, F, A>>,
+    ) -> Result<(), F::Error> {
         loop {
             let some: Vec<_> = items.by_ref().take(TOGETHER).collect();
             if some.is_empty() {
@@ -91,14 +91,15 @@ pub(crate) fn take<T>(items: &mut impl Iterator<Item = T>) -> (Vec<T>, Option<T>
 }
 
 /// What a request names in the order.
-pub(crate) fn keys<L: Layout, A>(items: &[Item<'_, L, A>]) -> Keys<L::Key> {
+pub(crate) fn keys<F: Family, A>(items: &[Share<'_, F, A>]) -> Keys<F::Key> {
     items.iter().map(|item| item.key.clone()).collect()
 }
 
-/// What a request of one dataset touches, if its layout goes past the cache and can say so.
-pub(crate) fn reach<L: Layout, A: Access<L>>(items: &[Item<'_, L, A>]) -> Option<Reach> {
-    let (first, others) = items.split_first().filter(|(first, _)| first.member.layout.bypass())?;
-    let reach = |item: &Item<'_, L, A>| item.access.reach(&item.member.layout, &item.key);
+/// What a request of one dataset touches, if its data are not in chunks and it can say so.
+pub(crate) fn reach<F: Family, A: Request<F>>(items: &[Share<'_, F, A>]) -> Option<Reach> {
+    let (first, others) = items.split_first()?;
+    let Data::Unchunked(data) = &first.member.data else { return None };
+    let reach = |share: &Share<'_, F, A>| share.access.reach(&**data, &share.key);
     // Places of several chunks would be taken for those of one.
     if others.iter().any(|other| other.key != first.key) {
         return None;
@@ -107,13 +108,14 @@ pub(crate) fn reach<L: Layout, A: Access<L>>(items: &[Item<'_, L, A>]) -> Option
 }
 
 /// A place in the order of each dataset.
-fn enter_all<'m, L: Layout, A: Access<L>>(
+fn enter_all<'m, F: Family, A: Request<F>>(
     kind: Kind,
-    items: &[Item<'m, L, A>],
-) -> Vec<Place<'m, L::Key>> {
-    let entry = |same: &[Item<'m, L, A>]| {
+    items: &[Share<'m, F, A>],
+) -> Vec<Place<'m, F::Key>> {
+    let entry = |same: &[Share<'m, F, A>]| {
         let (order, keys, reach) = (&same[0].member.order, keys(same), reach(same));
         Entry { order, kind, keys, reach }
     };
-    Order::enter_all(runs(items).map(entry).collect())
+    let runs = items.chunk_by(|a, b| Arc::ptr_eq(a.member, b.member));
+    Order::enter_all(runs.map(entry).collect())
 }

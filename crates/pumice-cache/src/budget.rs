@@ -36,7 +36,7 @@ use resident::Resident;
 use touches::Touches;
 
 use crate::adaptive::{Adaptive, Curve};
-use crate::layout::Layout;
+use crate::layout::Family;
 use crate::list::Links;
 use crate::observer::Watch;
 use crate::policy::{Policy, Usage};
@@ -44,10 +44,10 @@ use crate::slot::Slot;
 use crate::stats::Stats;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
-pub(crate) struct Budget<L: Layout> {
-    state: Apart<Mutex<State<L>>>,
+pub(crate) struct Budget<F: Family> {
+    state: Apart<Mutex<State<F>>>,
     changed: Condvar,
-    touches: Touches<L>,
+    touches: Touches<F>,
     /// The limits; they change only under the lock.
     resident_limit: AtomicU64,
     active_limit: AtomicU64,
@@ -67,10 +67,10 @@ impl<T> std::ops::Deref for Apart<T> {
     }
 }
 
-struct State<L: Layout> {
+struct State<F: Family> {
     policy: Box<dyn Policy>,
     curve: Option<Box<Curve>>,
-    residents: Vec<Option<Resident<L>>>,
+    residents: Vec<Option<Resident<F>>>,
     free: Vec<u32>,
     /// The residents of each dataset; their ends are with the dataset.
     links: Links,
@@ -102,7 +102,7 @@ struct State<L: Layout> {
     waiting: usize,
 }
 
-impl<L: Layout> State<L> {
+impl<F: Family> State<F> {
     fn held(&self) -> u64 {
         self.resident + self.flight
     }
@@ -151,12 +151,12 @@ impl<L: Layout> State<L> {
         self.peak = self.peak.max(self.held());
     }
 
-    fn get(&mut self, slot: &Slot<L>) -> Option<&mut Resident<L>> {
+    fn get(&mut self, slot: &Slot<F>) -> Option<&mut Resident<F>> {
         let resident = self.residents.get_mut(slot.id() as usize)?.as_mut();
         resident.filter(|resident| std::ptr::eq(&*resident.slot, slot))
     }
 
-    fn touch(&mut self, slot: &Slot<L>, visit: Visit, awaited: bool, watch: &Watch) {
+    fn touch(&mut self, slot: &Slot<F>, visit: Visit, awaited: bool, watch: &Watch) {
         self.clock += 1;
         let clock = self.clock;
         let Some(resident) = self.get(slot) else { return };
@@ -202,7 +202,7 @@ impl<L: Layout> State<L> {
     }
 }
 
-impl<L: Layout> Budget<L> {
+impl<F: Family> Budget<F> {
     pub(crate) fn new(policy: Box<dyn Policy>, resident_limit: u64, active_limit: u64) -> Self {
         let state = State {
             policy,
@@ -313,7 +313,7 @@ impl<L: Layout> Budget<L> {
         stats.bookkeeping = state.resident.saturating_sub(stats.resident);
     }
 
-    fn announce(&self, mut state: MutexGuard<'_, State<L>>) {
+    fn announce(&self, mut state: MutexGuard<'_, State<F>>) {
         state.changes += 1;
         if state.waiting > 0 {
             drop(state);
@@ -321,7 +321,7 @@ impl<L: Layout> Budget<L> {
         }
     }
 
-    fn wait<'a>(&self, mut state: MutexGuard<'a, State<L>>) -> MutexGuard<'a, State<L>> {
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State<F>>) -> MutexGuard<'a, State<F>> {
         state.waiting += 1;
         let mut state = self.changed.wait(state);
         state.waiting -= 1;

@@ -11,12 +11,12 @@ use crate::error::CacheError;
 use crate::exclusive::Exclusive;
 use crate::executor::Executor;
 use crate::handles::{CachedFile, Dataset};
-use crate::layout::{Layout, ReadPlan};
-use crate::member::Member;
+use crate::layout::{Family, Layout, ReadPlan, Unchunked};
+use crate::member::{Data, Member};
 use crate::observer::Observer;
 use crate::order::{Entry, Keys, Kind, Order};
 use crate::refused::Refused;
-use crate::request::Item;
+use crate::request::Share;
 use crate::shield::shield;
 use crate::slot::Table;
 use crate::stats::{Reason, Stats};
@@ -32,19 +32,19 @@ const MOST_TURNS: usize = 10_000;
 /// which they were made.
 ///
 /// The crate's documentation shows one at work.
-pub struct ChunkCache<L: Layout> {
-    pub(crate) shared: Arc<Shared<L>>,
+pub struct ChunkCache<F: Family> {
+    pub(crate) shared: Arc<Shared<F>>,
 }
 
 /// What the clones of a cache share.
-pub(crate) struct Shared<L: Layout> {
-    pub(crate) budget: Budget<L>,
-    pub(crate) table: Table<L>,
-    pub(crate) absent: Absent<L::Key>,
+pub(crate) struct Shared<F: Family> {
+    pub(crate) budget: Budget<F>,
+    pub(crate) table: Table<F>,
+    pub(crate) absent: Absent<F::Key>,
     pub(crate) admission: Admission,
     pub(crate) adaptive: Mutex<Option<Adaptive>>,
     config: Mutex<Config>,
-    members: Mutex<Members<L>>,
+    members: Mutex<Members<F>>,
     destroyed: AtomicBool,
     pub(crate) writing_early: AtomicBool,
     /// How many threads work ahead of requests.
@@ -53,29 +53,29 @@ pub(crate) struct Shared<L: Layout> {
     pub(crate) watched: AtomicBool,
 }
 
-struct Members<L: Layout> {
+struct Members<F: Family> {
     next: u64,
-    open: Vec<Arc<Member<L>>>,
+    open: Vec<Arc<Member<F>>>,
     /// What the datasets did that have been closed.
     closed: Stats,
 }
 
-impl<L: Layout> Clone for ChunkCache<L> {
+impl<F: Family> Clone for ChunkCache<F> {
     fn clone(&self) -> Self {
         ChunkCache { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<L: Layout> std::fmt::Debug for ChunkCache<L> {
+impl<F: Family> std::fmt::Debug for ChunkCache<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ChunkCache").field("config", &self.config()).finish_non_exhaustive()
     }
 }
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// The bytes that the cache takes to keep one chunk, beside the chunk's own. They count for the
     /// limits.
-    pub const BOOKKEEPING: u64 = bookkeeping::<L>();
+    pub const BOOKKEEPING: u64 = bookkeeping::<F>();
 
     /// A cache that holds nothing yet.
     pub fn new(config: Config) -> Self {
@@ -98,12 +98,22 @@ impl<L: Layout> ChunkCache<L> {
     }
 
     /// Gives a dataset its place in the cache.
-    pub fn register(&self, layout: Arc<L>, options: DatasetOptions) -> Dataset<L> {
-        self.shared.register(self, None, layout, options)
+    pub fn register<T: Layout<F>>(&self, layout: Arc<T>, options: DatasetOptions) -> Dataset<F> {
+        self.shared.register(self, None, Data::Chunks(layout), options)
+    }
+
+    /// Gives a dataset whose data are not in chunks its place in the order of requests. The cache
+    /// keeps nothing of it.
+    pub fn register_unchunked<T: Unchunked<F>>(
+        &self,
+        data: Arc<T>,
+        options: DatasetOptions,
+    ) -> Dataset<F> {
+        self.shared.register(self, None, Data::Unchunked(data), options)
     }
 
     /// Gives a file its place in the cache: datasets registered with it can be flushed together.
-    pub fn register_file(&self) -> CachedFile<L> {
+    pub fn register_file(&self) -> CachedFile<F> {
         let mut members = self.shared.members.lock();
         members.next += 1;
         CachedFile { cache: self.clone(), id: members.next - 1 }
@@ -114,9 +124,9 @@ impl<L: Layout> ChunkCache<L> {
     /// Each chunk should occur once. On an error, some parts may have been served.
     pub fn read<'a>(
         &self,
-        dataset: &Dataset<L>,
-        parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
-    ) -> Result<(), L::Error> {
+        dataset: &Dataset<F>,
+        parts: impl IntoIterator<Item = (F::Key, F::Read<'a>)>,
+    ) -> Result<(), F::Error> {
         let member = self.member(dataset)?;
         let mut parts = parts.into_iter();
         let Some((key, mut request)) = parts.next() else { return Ok(()) };
@@ -132,7 +142,7 @@ impl<L: Layout> ChunkCache<L> {
             return result;
         }
         let all = std::iter::once((key, request)).chain(second).chain(parts);
-        let mut all = all.map(|(key, request)| Item::new(member, key, Reading(request)));
+        let mut all = all.map(|(key, request)| Share::new(member, key, Reading(request)));
         let (items, more) = take(&mut all);
         if let Some(more) = more {
             let all = items.into_iter().chain([more]).chain(all);
@@ -161,18 +171,18 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// ```
     /// # use pumice_cache::*;
-    /// # fn example<'a, L: Layout<Key = u64>>(
-    /// #     cache: &ChunkCache<L>, one: &Dataset<L>, two: &Dataset<L>, a: L::Read<'a>, b: L::Read<'a>,
-    /// # ) -> Result<(), L::Error> {
+    /// # fn example<'a, F: Family<Key = u64>>(
+    /// #     cache: &ChunkCache<F>, one: &Dataset<F>, two: &Dataset<F>, a: F::Read<'a>, b: F::Read<'a>,
+    /// # ) -> Result<(), F::Error> {
     /// cache.read_many([(one, [(0, a)]), (two, [(0, b)])])
     /// # }
     /// ```
     pub fn read_many<'a, 'd, P>(
         &self,
-        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
-    ) -> Result<(), L::Error>
+        requests: impl IntoIterator<Item = (&'d Dataset<F>, P)>,
+    ) -> Result<(), F::Error>
     where
-        P: IntoIterator<Item = (L::Key, L::Read<'a>)>,
+        P: IntoIterator<Item = (F::Key, F::Read<'a>)>,
     {
         let requests = self.sorted(requests)?;
         let served = self.shared.serve(Kind::Read, requests, Reading);
@@ -192,9 +202,9 @@ impl<L: Layout> ChunkCache<L> {
     /// stored at once.
     pub fn write<'a>(
         &self,
-        dataset: &Dataset<L>,
-        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-    ) -> Result<(), L::Error> {
+        dataset: &Dataset<F>,
+        parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+    ) -> Result<(), F::Error> {
         let member = self.member(dataset)?;
         let served = self.shared.serve(Kind::Write, vec![(member, parts)], Writing);
         self.after_write();
@@ -205,17 +215,17 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// ```
     /// # use pumice_cache::*;
-    /// # fn example<L: Layout<Key = u64>>(cache: &ChunkCache<L>, dataset: &Dataset<L>, part: L::Write<'_>) -> Result<(), L::Error> {
+    /// # fn example<F: Family<Key = u64>>(cache: &ChunkCache<F>, dataset: &Dataset<F>, part: F::Write<'_>) -> Result<(), F::Error> {
     /// cache.write_through(dataset, [(0, part)])
     /// # }
     /// ```
     pub fn write_through<'a>(
         &self,
-        dataset: &Dataset<L>,
-        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-    ) -> Result<(), L::Error> {
+        dataset: &Dataset<F>,
+        parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+    ) -> Result<(), F::Error> {
         let member = self.member(dataset)?;
-        let item = |(key, request)| Item::new(member, key, Writing(request));
+        let item = |(key, request)| Share::new(member, key, Writing(request));
         let mut all = parts.into_iter().map(item);
         let (items, more) = take(&mut all);
         let place = match more {
@@ -239,9 +249,9 @@ impl<L: Layout> ChunkCache<L> {
     /// Applies some of a write's parts, and stores what they change.
     fn write_and_save<'d>(
         &self,
-        member: &'d Arc<Member<L>>,
-        items: Vec<Item<'d, L, Writing<'_, L>>>,
-    ) -> Result<(), L::Error> {
+        member: &'d Arc<Member<F>>,
+        items: Vec<Share<'d, F, Writing<'_, F>>>,
+    ) -> Result<(), F::Error> {
         let names: Vec<_> = items.iter().map(|item| (item.hash, item.key.clone())).collect();
         let served = self.shared.run(items);
         // Also after a failure: what is changed is stored.
@@ -252,10 +262,10 @@ impl<L: Layout> ChunkCache<L> {
     /// others.
     pub fn write_many<'a, 'd, P>(
         &self,
-        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
-    ) -> Result<(), L::Error>
+        requests: impl IntoIterator<Item = (&'d Dataset<F>, P)>,
+    ) -> Result<(), F::Error>
     where
-        P: IntoIterator<Item = (L::Key, L::Write<'a>)>,
+        P: IntoIterator<Item = (F::Key, F::Write<'a>)>,
     {
         let requests = self.sorted(requests)?;
         let served = self.shared.serve(Kind::Write, requests, Writing);
@@ -272,8 +282,8 @@ impl<L: Layout> ChunkCache<L> {
     /// The parts of a request by dataset, datasets in their order.
     fn sorted<'d, P>(
         &self,
-        requests: impl IntoIterator<Item = (&'d Dataset<L>, P)>,
-    ) -> Result<ByDataset<'d, L, P>, CacheError> {
+        requests: impl IntoIterator<Item = (&'d Dataset<F>, P)>,
+    ) -> Result<ByDataset<'d, F, P>, CacheError> {
         let requests = requests.into_iter();
         let mut requests = requests
             .map(|(dataset, parts)| Ok((self.member(dataset)?, parts)))
@@ -287,13 +297,13 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// Waits for the writes made before and holds back those made later; reads go on. If a chunk
     /// cannot be written it stays in memory, and the error is returned after the others are.
-    pub fn flush(&self, dataset: &Dataset<L>, evict: bool) -> Result<(), L::Error> {
+    pub fn flush(&self, dataset: &Dataset<F>, evict: bool) -> Result<(), F::Error> {
         self.shared.flush(std::slice::from_ref(self.member(dataset)?), evict)
     }
 
     /// As [`flush`](Self::flush), and tells apart what went wrong: an error is one of the store, and what could
     /// not be encoded is named.
-    pub fn flush_apart(&self, dataset: &Dataset<L>) -> Result<Option<Refused<L>>, L::Error> {
+    pub fn flush_apart(&self, dataset: &Dataset<F>) -> Result<Option<Refused<F>>, F::Error> {
         let refused = self.shared.flush_apart(std::slice::from_ref(self.member(dataset)?))?;
         Ok(refused.into_iter().next())
     }
@@ -301,7 +311,7 @@ impl<L: Layout> ChunkCache<L> {
     /// The dataset's chunks that have changes that are not written back.
     ///
     /// Waits for the writes made before. What is changed later may be written back at any time.
-    pub fn changed_keys(&self, dataset: &Dataset<L>) -> Result<Vec<L::Key>, L::Error> {
+    pub fn changed_keys(&self, dataset: &Dataset<F>) -> Result<Vec<F::Key>, F::Error> {
         let member = self.member(dataset)?;
         let _place = member.order.enter(Kind::Flush, Keys::new());
         let changed = self.shared.budget.dirty_among(self.shared.budget.slots(member));
@@ -313,7 +323,7 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// The datasets are flushed together: their chunks are written in the order in which they lie in
     /// the file.
-    pub fn flush_file(&self, file: &CachedFile<L>, evict: bool) -> Result<(), L::Error> {
+    pub fn flush_file(&self, file: &CachedFile<F>, evict: bool) -> Result<(), F::Error> {
         let mut members = self.shared.open_members()?;
         members.retain(|member| member.file == Some(file.id));
         self.shared.flush(&members, evict)
@@ -321,7 +331,7 @@ impl<L: Layout> ChunkCache<L> {
 
     /// As [`flush_file`](Self::flush_file), and tells apart what went wrong: an error is one of the store, and
     /// what could not be encoded is named dataset by dataset. All else is written then.
-    pub fn flush_file_apart(&self, file: &CachedFile<L>) -> Result<Vec<Refused<L>>, L::Error> {
+    pub fn flush_file_apart(&self, file: &CachedFile<F>) -> Result<Vec<Refused<F>>, F::Error> {
         let mut members = self.shared.open_members()?;
         members.retain(|member| member.file == Some(file.id));
         self.shared.flush_apart(&members)
@@ -329,7 +339,7 @@ impl<L: Layout> ChunkCache<L> {
 
     /// Writes back what any dataset's writes have changed, as far as possible; returns the first
     /// error. With `evict`, all chunks also leave the cache.
-    pub fn flush_all(&self, evict: bool) -> Result<(), L::Error> {
+    pub fn flush_all(&self, evict: bool) -> Result<(), F::Error> {
         self.shared.flush(&self.shared.open_members()?, evict)
     }
 
@@ -337,7 +347,7 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// Does not write anything back. If any dataset has changes that are not written back, it is
     /// left as it is and the error tells which: flush or close the dataset, then try again.
-    pub fn destroy(&self) -> Result<(), L::Error> {
+    pub fn destroy(&self) -> Result<(), F::Error> {
         let members = self.shared.open_members()?;
         let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Exclusive));
         let _places = Order::enter_all(entries.collect());
@@ -345,8 +355,7 @@ impl<L: Layout> ChunkCache<L> {
             let dirty = self.shared.budget.dirty_among(self.shared.budget.slots(member));
             if !dirty.is_empty() {
                 let bytes = self.shared.budget.footprint_of(&dirty);
-                let (dataset, chunks) = (member.layout.label(), dirty.len());
-                return Err(CacheError::Dirty { dataset, chunks, bytes }.into());
+                return Err(CacheError::Dirty { chunks: dirty.len(), bytes }.into());
             }
         }
         self.shared.destroyed.store(true, Ordering::Relaxed);
@@ -359,7 +368,7 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// For changes of the dataset's shape: the layout may be changed as long as the guard lives.
     /// Other datasets' requests go on, and may write back this one's chunks.
-    pub fn exclusive<'c>(&'c self, dataset: &'c Dataset<L>) -> Exclusive<'c, L> {
+    pub fn exclusive<'c>(&'c self, dataset: &'c Dataset<F>) -> Exclusive<'c, F> {
         Exclusive::new(&dataset.cache.shared, &dataset.member)
     }
 
@@ -374,7 +383,7 @@ impl<L: Layout> ChunkCache<L> {
     }
 
     /// What one dataset did so far.
-    pub fn dataset_stats(&self, dataset: &Dataset<L>) -> Stats {
+    pub fn dataset_stats(&self, dataset: &Dataset<F>) -> Stats {
         self.shared.budget.settle();
         dataset.member.stats()
     }
@@ -399,11 +408,11 @@ impl<L: Layout> ChunkCache<L> {
     ///
     /// ```
     /// # use pumice_cache::*;
-    /// # fn example<L: Layout>(cache: &ChunkCache<L>) -> Result<(), L::Error> {
+    /// # fn example<F: Family>(cache: &ChunkCache<F>) -> Result<(), F::Error> {
     /// cache.configure(cache.config().policy(PolicyKind::Lru).resident_limit(16 << 20))
     /// # }
     /// ```
-    pub fn configure(&self, config: Config) -> Result<(), L::Error> {
+    pub fn configure(&self, config: Config) -> Result<(), F::Error> {
         let (resident, active) = config.limits();
         // Held until the limits are set: what is being chosen meanwhile must not replace them.
         let mut adaptive = self.shared.adaptive.lock();
@@ -435,14 +444,14 @@ impl<L: Layout> ChunkCache<L> {
     }
 
     /// Changes the limits. Chunks beyond the new resident limit leave at once.
-    pub fn set_limits(&self, resident: u64, active: u64) -> Result<(), L::Error> {
+    pub fn set_limits(&self, resident: u64, active: u64) -> Result<(), F::Error> {
         self.configure(self.config().resident_limit(resident).active_limit(active))
     }
 
     pub(crate) fn member<'d>(
         &self,
-        dataset: &'d Dataset<L>,
-    ) -> Result<&'d Arc<Member<L>>, CacheError> {
+        dataset: &'d Dataset<F>,
+    ) -> Result<&'d Arc<Member<F>>, CacheError> {
         if !Arc::ptr_eq(&self.shared, &dataset.cache.shared) {
             return Err(CacheError::ForeignDataset);
         }
@@ -451,7 +460,7 @@ impl<L: Layout> ChunkCache<L> {
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Who runs tasks at the moment.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         Arc::clone(&self.config.lock().executor)
@@ -472,20 +481,20 @@ impl<L: Layout> Shared<L> {
 
     pub(crate) fn register(
         &self,
-        cache: &ChunkCache<L>,
+        cache: &ChunkCache<F>,
         file: Option<u64>,
-        layout: Arc<L>,
+        data: Data<F>,
         options: DatasetOptions,
-    ) -> Dataset<L> {
+    ) -> Dataset<F> {
         let mut members = self.members.lock();
-        let member = Arc::new(Member::new(members.next, file, layout, options));
+        let member = Arc::new(Member::new(members.next, file, data, options));
         members.next += 1;
         members.open.push(Arc::clone(&member));
         Dataset { cache: cache.clone(), member, open: true }
     }
 
     /// All datasets, in their order.
-    fn open_members(&self) -> Result<Vec<Arc<Member<L>>>, CacheError> {
+    fn open_members(&self) -> Result<Vec<Arc<Member<F>>>, CacheError> {
         self.check()?;
         Ok(self.members.lock().open.clone())
     }
@@ -494,19 +503,19 @@ impl<L: Layout> Shared<L> {
     /// write of it is waiting or running.
     fn read_resident(
         &self,
-        member: &Member<L>,
+        member: &Member<F>,
         hash: u64,
-        key: &L::Key,
-        request: &mut L::Read<'_>,
-    ) -> Option<(Result<(), L::Error>, bool)> {
+        key: &F::Key,
+        request: &mut F::Read<'_>,
+    ) -> Option<(Result<(), F::Error>, bool)> {
         let slot = self.table.find(member, hash, key)?;
         let body = slot.read();
         if member.order.claimed(hash) {
             return None;
         }
-        let ReadPlan { part, share, .. } = member.layout.plan_read(key, None, request);
+        let ReadPlan { part, share, .. } = slot.layout.plan_read(key, None, request);
         let chunk = body.chunk_with(part)?;
-        let result = shield(|| member.layout.scatter(key, Some(chunk), request));
+        let result = shield(|| slot.layout.scatter(key, Some(chunk), request));
         drop(body);
         let ahead = slot.is_ahead();
         if let Some(told) = self.budget.touch(slot, Visit { write: false, share, hit: true }) {
@@ -523,13 +532,13 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Flushes datasets, which are in their order.
-    fn flush(&self, members: &[Arc<Member<L>>], evict: bool) -> Result<(), L::Error> {
+    fn flush(&self, members: &[Arc<Member<F>>], evict: bool) -> Result<(), F::Error> {
         let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Flush));
         let _places = Order::enter_all(entries.collect());
         self.flush_members(members, evict)
     }
 
-    pub(crate) fn close(&self, member: &Arc<Member<L>>) -> Result<(), L::Error> {
+    pub(crate) fn close(&self, member: &Arc<Member<F>>) -> Result<(), F::Error> {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         let result = self.flush_members(std::slice::from_ref(member), false);
         member.order.close();
@@ -553,7 +562,7 @@ impl<L: Layout> Shared<L> {
 /// so that its file can be opened again at once. Other threads may just be letting go of notes of its
 /// uses, or of work ahead that has ended. That takes no time; but a thread that, letting go, closes
 /// another dataset might wait for this one in turn: so the wait has an end.
-fn await_release<L: Layout>(member: &Arc<Member<L>>) {
+fn await_release<F: Family>(member: &Arc<Member<F>>) {
     for _ in 0..MOST_TURNS {
         if Arc::strong_count(member) <= 2 {
             return;
@@ -562,10 +571,10 @@ fn await_release<L: Layout>(member: &Arc<Member<L>>) {
     }
 }
 
-pub(crate) fn writes<'m, 'a, L: Layout>(
-    member: &'m Arc<Member<L>>,
-    parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-) -> Vec<Item<'m, L, Writing<'a, L>>> {
-    let item = |(key, request)| Item::new(member, key, Writing(request));
+pub(crate) fn writes<'m, 'a, F: Family>(
+    member: &'m Arc<Member<F>>,
+    parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+) -> Vec<Share<'m, F, Writing<'a, F>>> {
+    let item = |(key, request)| Share::new(member, key, Writing(request));
     parts.into_iter().map(item).collect()
 }

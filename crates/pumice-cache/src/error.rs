@@ -34,16 +34,17 @@ pub enum CacheError {
     /// The dataset is registered with another cache.
     #[error("the dataset is registered with another cache")]
     ForeignDataset,
-    /// The cache was to be destroyed with changes in it that are not written back.
-    #[error("{dataset} has {bytes} byte(s) in {chunks} chunk(s) that are not written back")]
+    /// The cache was to be destroyed with changes in it that are not written back, of one dataset or more.
+    #[error("a dataset has {bytes} byte(s) in {chunks} chunk(s) that are not written back")]
     Dirty {
-        /// The dataset, one of perhaps several.
-        dataset: String,
-        /// How many of its chunks are dirty.
+        /// How many of a dataset's chunks are dirty.
         chunks: usize,
         /// What they take in memory.
         bytes: u64,
     },
+    /// A chunk was to be stored of a dataset that has no chunks.
+    #[error("the dataset is not stored in chunks")]
+    NoChunks,
     /// The cache has been destroyed.
     #[error("the cache has been destroyed")]
     Destroyed,

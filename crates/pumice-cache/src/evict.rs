@@ -12,7 +12,7 @@ use crate::budget::{
     Again, Concern, Condition, Demand, Dirty, LastResort, Need, Reservation, Victims,
 };
 use crate::cache::Shared;
-use crate::layout::{Footprint, Layout, Part, Trim};
+use crate::layout::{ChunkMemory, Family, Footprint, Part, Trim};
 use crate::member::Member;
 use crate::refused::Saved;
 use crate::shield::shield;
@@ -23,9 +23,9 @@ use crate::sync::{Arc, RwLockWriteGuard};
 /// Chunks for each thread in a batch that is written back.
 const EACH: usize = 8;
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Room, if it can be had without waiting and without writing.
-    pub(crate) fn try_room(&self, need: Need) -> Option<Reservation<'_, L>> {
+    pub(crate) fn try_room(&self, need: Need) -> Option<Reservation<'_, F>> {
         loop {
             if let Some(reservation) = self.budget.try_reserve(need) {
                 return Some(reservation);
@@ -46,7 +46,7 @@ impl<L: Layout> Shared<L> {
         &self,
         need: Need,
         concern: &Concern,
-    ) -> Result<(Reservation<'_, L>, bool), L::Error> {
+    ) -> Result<(Reservation<'_, F>, bool), F::Error> {
         let mut again = Again::None;
         loop {
             let seen = self.budget.changes();
@@ -72,7 +72,7 @@ impl<L: Layout> Shared<L> {
 
     /// Room for the encodings of as many of `slots` as there can be, at least one. Waits; to be
     /// called only by one who holds no room.
-    pub(crate) fn reserve_encodings(&self, slots: &[Arc<Slot<L>>]) -> (Reservation<'_, L>, usize) {
+    pub(crate) fn reserve_encodings(&self, slots: &[Arc<Slot<F>>]) -> (Reservation<'_, F>, usize) {
         // At the end of a batch, threads wait for each other: it is worth that only if each had several.
         let enough = match self.executor().threads() {
             1 => 1,
@@ -101,7 +101,7 @@ impl<L: Layout> Shared<L> {
 
     /// Brings what is resident down to the resident limit, as far as it can be written back;
     /// returns the first error. `stuck`: tries once more what could not be written before.
-    pub(crate) fn trim(&self, stuck: bool) -> Result<(), L::Error> {
+    pub(crate) fn trim(&self, stuck: bool) -> Result<(), F::Error> {
         let mut again = if stuck { Again::All } else { Again::None };
         let mut result = Ok(());
         loop {
@@ -120,7 +120,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Brings what a dataset has in memory down to its own limit, as far as it can be written back.
-    pub(crate) fn trim_member(&self, member: &Member<L>) {
+    pub(crate) fn trim_member(&self, member: &Member<F>) {
         let maximum = member.options().maximum;
         loop {
             let bytes = member.counters.resident.value().saturating_sub(maximum);
@@ -146,8 +146,8 @@ impl<L: Layout> Shared<L> {
         Demand { bytes: 0, dirty: Dirty::Take, company, again: Again::None }
     }
 
-    fn evict(&self, mut victims: Victims<'_, L>, reason: Reason) -> Saved<L> {
-        let leave = |slots: &[Arc<Slot<L>>]| slots.iter().for_each(|slot| self.leave(slot, reason));
+    fn evict(&self, mut victims: Victims<'_, F>, reason: Reason) -> Saved<F> {
+        let leave = |slots: &[Arc<Slot<F>>]| slots.iter().for_each(|slot| self.leave(slot, reason));
         let dirty = victims.dirty.take();
         leave(&victims.slots);
         let saved = self.save_in_batches(dirty, leave);
@@ -156,7 +156,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Lets a chunk go, or a part of it if that frees anything, unless it is not clean.
-    fn leave(&self, slot: &Arc<Slot<L>>, reason: Reason) {
+    fn leave(&self, slot: &Arc<Slot<F>>, reason: Reason) {
         let mut body = slot.write();
         let Some(condition) = self.budget.condition(slot).filter(Condition::clean) else { return };
         match shrink(slot, &mut body, condition.footprint) {
@@ -170,7 +170,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Lets a chunk go, all of it, unless it is not clean or still being loaded.
-    pub(crate) fn leave_whole(&self, slot: &Arc<Slot<L>>, reason: Reason) {
+    pub(crate) fn leave_whole(&self, slot: &Arc<Slot<F>>, reason: Reason) {
         let body = slot.write();
         if self.budget.condition(slot).as_ref().is_some_and(Condition::clean) {
             self.remove(slot, body, reason);
@@ -180,8 +180,8 @@ impl<L: Layout> Shared<L> {
     /// Takes a chunk from its slot and strikes it off the books.
     pub(crate) fn remove(
         &self,
-        slot: &Arc<Slot<L>>,
-        mut body: RwLockWriteGuard<'_, Body<L>>,
+        slot: &Arc<Slot<F>>,
+        mut body: RwLockWriteGuard<'_, Body<F>>,
         reason: Reason,
     ) {
         let chunk = body.chunk.take();
@@ -191,7 +191,7 @@ impl<L: Layout> Shared<L> {
         }
         slot.count_wasted();
         // Freed before it is struck off; a chunk that panics while dropped is no longer ours.
-        let _ = shield::<(), L::Error>(|| {
+        let _ = shield::<(), F::Error>(|| {
             drop(chunk);
             Ok(())
         });
@@ -203,17 +203,16 @@ impl<L: Layout> Shared<L> {
 
 /// Frees what a clean chunk can spare: unused memory, or its values if its defined cells alone are
 /// of use. `None`: nothing.
-fn shrink<L: Layout>(slot: &Slot<L>, body: &mut Body<L>, before: Footprint) -> Option<Footprint> {
-    let layout = &slot.member.layout;
+fn shrink<F: Family>(slot: &Slot<F>, body: &mut Body<F>, before: Footprint) -> Option<Footprint> {
     let chunk = body.chunk.as_mut()?;
     let spare_values = body.part == Part::All && slot.member.keeps_defined();
     if !before.wasteful() && !spare_values {
         return None;
     }
     let what = if before.wasteful() { Trim::Slack } else { Trim::Values };
-    let shrunk = shield::<_, L::Error>(|| {
-        layout.trim(chunk, what);
-        Ok(layout.footprint(chunk))
+    let shrunk = shield::<_, F::Error>(|| {
+        chunk.trim(what);
+        Ok(chunk.footprint())
     });
     let footprint = shrunk.ok()?;
     body.part = footprint.part;

@@ -9,10 +9,10 @@ use crate::budget::{Concern, Need, Reservation, Saving};
 use crate::cache::{ChunkCache, Shared, writes};
 use crate::executor::Inline;
 use crate::handles::Dataset;
-use crate::layout::{Layout, Part};
+use crate::layout::{Family, Part};
 use crate::member::Member;
 use crate::order::{Keys, Kind, Place};
-use crate::request::Item;
+use crate::request::Share;
 use crate::slot::Slot;
 use crate::stats::Reason;
 use crate::sync::Arc;
@@ -21,14 +21,14 @@ use crate::sync::Arc;
 ///
 /// No request of the dataset is running while this lives, but for those made through it. The
 /// thread that has it must not use the dataset in another way: that would wait for ever.
-pub struct Exclusive<'c, L: Layout> {
-    shared: &'c Shared<L>,
-    member: &'c Arc<Member<L>>,
-    _place: Place<'c, L::Key>,
+pub struct Exclusive<'c, F: Family> {
+    shared: &'c Shared<F>,
+    member: &'c Arc<Member<F>>,
+    _place: Place<'c, F::Key>,
 }
 
-impl<'c, L: Layout> Exclusive<'c, L> {
-    pub(crate) fn new(shared: &'c Shared<L>, member: &'c Arc<Member<L>>) -> Self {
+impl<'c, F: Family> Exclusive<'c, F> {
+    pub(crate) fn new(shared: &'c Shared<F>, member: &'c Arc<Member<F>>) -> Self {
         let place = member.order.enter(Kind::Exclusive, Keys::new());
         // Reads that had no place may still be running: each holds its chunk's lock, and having
         // that lock they have asked whether an exclusive is inside. None can begin after this.
@@ -38,12 +38,12 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     }
 
     /// Stores a chunk's bytes as they are given, in place of whatever the chunk was.
-    pub fn write_stored(&self, key: &L::Key, bytes: &[u8], tag: L::Tag) -> Result<(), L::Error> {
+    pub fn write_stored(&self, key: &F::Key, bytes: &[u8], tag: F::Tag) -> Result<(), F::Error> {
         self.shared.write_stored(self.member, key, bytes, tag)
     }
 
     /// The dataset's chunks that are in memory, in order.
-    pub fn resident_keys(&self) -> Vec<L::Key> {
+    pub fn resident_keys(&self) -> Vec<F::Key> {
         let slots = self.shared.budget.slots(self.member);
         let mut keys: Vec<_> = slots.iter().map(|slot| slot.key.clone()).collect();
         keys.sort_unstable();
@@ -53,7 +53,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Drops a chunk from memory, with its changes if it has any; `false`: it was not there.
     ///
     /// What is stored of it stays.
-    pub fn discard(&self, key: &L::Key) -> bool {
+    pub fn discard(&self, key: &F::Key) -> bool {
         let Exclusive { shared, member, .. } = self;
         let Some(slot) = shared.table.find(member, member.hash(key), key) else { return false };
         self.shared.discard(&slot, Reason::Discard);
@@ -61,7 +61,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     }
 
     /// Looks at a chunk if all of it is in memory.
-    pub fn peek<T>(&self, key: &L::Key, look: impl FnOnce(&L::Chunk) -> T) -> Option<T> {
+    pub fn peek<T>(&self, key: &F::Key, look: impl FnOnce(&F::Chunk) -> T) -> Option<T> {
         let slot = self.shared.table.find(self.member, self.member.hash(key), key)?;
         let body = slot.read();
         body.chunk_with(Part::All).map(look)
@@ -69,9 +69,9 @@ impl<'c, L: Layout> Exclusive<'c, L> {
 
     /// Waits for those who write back chunks, as far as these are in memory, and keeps others from it
     /// until what is returned is dropped.
-    pub fn hold(&self, keys: &[L::Key]) -> Held<'_, L> {
+    pub fn hold(&self, keys: &[F::Key]) -> Held<'_, F> {
         let Exclusive { shared, member, .. } = self;
-        let find = |key: &L::Key| shared.table.find(member, member.hash(key), key);
+        let find = |key: &F::Key| shared.table.find(member, member.hash(key), key);
         let slots: Vec<_> = keys.iter().filter_map(find).collect();
         let saving = slots.iter().map(|slot| shared.budget.hold_saves(slot)).collect();
         Held { shared, slots, _saving: saving }
@@ -79,7 +79,7 @@ impl<'c, L: Layout> Exclusive<'c, L> {
 
     /// Room for work on chunks outside of the cache, which counts for its limits until what is
     /// returned is dropped. To be asked for only by one who has none.
-    pub fn room(&self, bytes: u64) -> Result<Room<'_, L>, L::Error> {
+    pub fn room(&self, bytes: u64) -> Result<Room<'_, F>, F::Error> {
         let need = Need::Load { bytes, encoding: 0 };
         let (room, _) = self.shared.reserve(need, &Concern::none())?;
         Ok(Room { _room: room })
@@ -88,23 +88,23 @@ impl<'c, L: Layout> Exclusive<'c, L> {
     /// Serves a read.
     pub fn read<'a>(
         &self,
-        parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
-    ) -> Result<(), L::Error> {
-        let item = |(key, request)| Item::new(self.member, key, Reading(request));
+        parts: impl IntoIterator<Item = (F::Key, F::Read<'a>)>,
+    ) -> Result<(), F::Error> {
+        let item = |(key, request)| Share::new(self.member, key, Reading(request));
         self.shared.run_batches(parts.into_iter().map(item))
     }
 
     /// Applies a write.
     pub fn write<'a>(
         &self,
-        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-    ) -> Result<(), L::Error> {
-        let item = |(key, request)| Item::new(self.member, key, Writing(request));
+        parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+    ) -> Result<(), F::Error> {
+        let item = |(key, request)| Share::new(self.member, key, Writing(request));
         self.shared.run_batches(parts.into_iter().map(item))
     }
 
     /// Writes back what was changed; with `evict`, the dataset's chunks also leave the cache.
-    pub fn flush(&self, evict: bool) -> Result<(), L::Error> {
+    pub fn flush(&self, evict: bool) -> Result<(), F::Error> {
         self.shared.flush_members(std::slice::from_ref(self.member), evict)
     }
 }
@@ -112,19 +112,19 @@ impl<'c, L: Layout> Exclusive<'c, L> {
 /// A write whose parts come one by one, from any thread; made by [`ChunkCache::begin_write`].
 ///
 /// To others it is one request, until it is dropped: nobody sees some parts and not the others.
-pub struct WriteInParts<'c, L: Layout> {
-    cache: &'c ChunkCache<L>,
-    member: &'c Arc<Member<L>>,
+pub struct WriteInParts<'c, F: Family> {
+    cache: &'c ChunkCache<F>,
+    member: &'c Arc<Member<F>>,
     /// Taken only when it ends.
-    place: Option<Place<'c, L::Key>>,
+    place: Option<Place<'c, F::Key>>,
 }
 
-impl<L: Layout> WriteInParts<'_, L> {
+impl<F: Family> WriteInParts<'_, F> {
     /// Applies a part; its chunks are among those that were named, and in no other part.
     pub fn write<'a>(
         &self,
-        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-    ) -> Result<(), L::Error> {
+        parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+    ) -> Result<(), F::Error> {
         self.cache.shared.run(writes(self.member, parts))
     }
 
@@ -132,33 +132,33 @@ impl<L: Layout> WriteInParts<'_, L> {
     /// other. What does not stay in the cache is stored in few calls.
     pub fn write_alone<'a>(
         &self,
-        parts: impl IntoIterator<Item = (L::Key, L::Write<'a>)>,
-    ) -> Result<(), L::Error> {
+        parts: impl IntoIterator<Item = (F::Key, F::Write<'a>)>,
+    ) -> Result<(), F::Error> {
         self.cache.shared.run_on(Arc::new(Inline), writes(self.member, parts))
     }
 }
 
-impl<L: Layout> Drop for WriteInParts<'_, L> {
+impl<F: Family> Drop for WriteInParts<'_, F> {
     fn drop(&mut self) {
         drop(self.place.take());
         self.cache.after_write();
     }
 }
 
-impl<L: Layout> std::fmt::Debug for WriteInParts<'_, L> {
+impl<F: Family> std::fmt::Debug for WriteInParts<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WriteInParts").field("dataset", &self.member.id).finish_non_exhaustive()
     }
 }
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// Begins a write of these chunks whose parts come one by one. The thread that has it must not use
     /// the chunks in another way: that would wait for ever.
     pub fn begin_write<'c>(
         &'c self,
-        dataset: &'c Dataset<L>,
-        chunks: impl IntoIterator<Item = L::Key>,
-    ) -> Result<WriteInParts<'c, L>, L::Error> {
+        dataset: &'c Dataset<F>,
+        chunks: impl IntoIterator<Item = F::Key>,
+    ) -> Result<WriteInParts<'c, F>, F::Error> {
         let member = self.member(dataset)?;
         let mut chunks = chunks.into_iter();
         let place = match take(&mut chunks) {
@@ -173,45 +173,45 @@ impl<L: Layout> ChunkCache<L> {
 /// A read whose parts come one after another; made by [`ChunkCache::begin_read`].
 ///
 /// To others it is one request, until it is dropped: nobody changes the dataset between its parts.
-pub struct ReadInParts<'c, L: Layout> {
-    cache: &'c ChunkCache<L>,
-    member: &'c Arc<Member<L>>,
+pub struct ReadInParts<'c, F: Family> {
+    cache: &'c ChunkCache<F>,
+    member: &'c Arc<Member<F>>,
     /// Taken only when it ends.
-    place: Option<Place<'c, L::Key>>,
+    place: Option<Place<'c, F::Key>>,
 }
 
-impl<L: Layout> ReadInParts<'_, L> {
+impl<F: Family> ReadInParts<'_, F> {
     /// Serves a part.
     pub fn read<'a>(
         &self,
-        parts: impl IntoIterator<Item = (L::Key, L::Read<'a>)>,
-    ) -> Result<(), L::Error> {
-        let item = |(key, request)| Item::new(self.member, key, Reading(request));
+        parts: impl IntoIterator<Item = (F::Key, F::Read<'a>)>,
+    ) -> Result<(), F::Error> {
+        let item = |(key, request)| Share::new(self.member, key, Reading(request));
         self.cache.shared.run_batches(parts.into_iter().map(item))
     }
 }
 
-impl<L: Layout> Drop for ReadInParts<'_, L> {
+impl<F: Family> Drop for ReadInParts<'_, F> {
     fn drop(&mut self) {
         drop(self.place.take());
         self.cache.watch();
     }
 }
 
-impl<L: Layout> std::fmt::Debug for ReadInParts<'_, L> {
+impl<F: Family> std::fmt::Debug for ReadInParts<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReadInParts").field("dataset", &self.member.id).finish_non_exhaustive()
     }
 }
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// Begins a read of any chunks of a dataset whose parts come one after another, so that not all of what it
     /// needs, or finds, is in memory at the same time. Other reads go on. The thread that has it must not use the
     /// dataset in another way: that would wait for ever.
     pub fn begin_read<'c>(
         &'c self,
-        dataset: &'c Dataset<L>,
-    ) -> Result<ReadInParts<'c, L>, L::Error> {
+        dataset: &'c Dataset<F>,
+    ) -> Result<ReadInParts<'c, F>, F::Error> {
         let member = self.member(dataset)?;
         let place = Some(member.order.enter(Kind::Flush, Keys::new()));
         Ok(ReadInParts { cache: self, member, place })
@@ -219,47 +219,47 @@ impl<L: Layout> ChunkCache<L> {
 }
 
 /// Room in the cache's budget, see [`Exclusive::room`].
-pub struct Room<'c, L: Layout> {
-    _room: Reservation<'c, L>,
+pub struct Room<'c, F: Family> {
+    _room: Reservation<'c, F>,
 }
 
-impl<L: Layout> std::fmt::Debug for Room<'_, L> {
+impl<F: Family> std::fmt::Debug for Room<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Room").finish_non_exhaustive()
     }
 }
 
 /// Chunks that nobody writes back, see [`Exclusive::hold`].
-pub struct Held<'c, L: Layout> {
-    shared: &'c Shared<L>,
-    slots: Vec<Arc<Slot<L>>>,
-    _saving: Vec<Saving<'c, L>>,
+pub struct Held<'c, F: Family> {
+    shared: &'c Shared<F>,
+    slots: Vec<Arc<Slot<F>>>,
+    _saving: Vec<Saving<'c, F>>,
 }
 
-impl<L: Layout> Held<'_, L> {
+impl<F: Family> Held<'_, F> {
     /// Drops those of the chunks from memory that `which` accepts, with their changes if they have
     /// any. What is stored of them stays.
-    pub fn discard(self, which: impl Fn(&L::Key) -> bool) {
+    pub fn discard(self, which: impl Fn(&F::Key) -> bool) {
         for slot in self.slots.iter().filter(|slot| which(&slot.key)) {
             self.shared.remove(slot, slot.write(), Reason::Discard);
         }
     }
 }
 
-impl<L: Layout> std::fmt::Debug for Held<'_, L> {
+impl<F: Family> std::fmt::Debug for Held<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").field("chunks", &self.slots.len()).finish_non_exhaustive()
     }
 }
 
-impl<L: Layout> Drop for Exclusive<'_, L> {
+impl<F: Family> Drop for Exclusive<'_, F> {
     fn drop(&mut self) {
         // What was noted meanwhile need not hold after further changes of the layout.
         self.member.shape.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl<L: Layout> std::fmt::Debug for Exclusive<'_, L> {
+impl<F: Family> std::fmt::Debug for Exclusive<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Exclusive").field("dataset", &self.member.id).finish_non_exhaustive()
     }

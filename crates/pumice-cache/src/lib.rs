@@ -1,7 +1,8 @@
 //! The shared chunk cache: knows chunks, budgets, policies and threads; knows nothing of HDF5.
 //!
 //! Datasets of any number of files are registered with one [`ChunkCache`]. Each brings a
-//! [`Layout`] that knows how its chunks are found, read, decoded, changed, encoded and stored. All
+//! [`Layout`] that knows how its chunks are found, read, decoded, changed, encoded and stored, or is
+//! [`Unchunked`]. All
 //! reads and writes go through the cache, chunk by chunk; it decides what stays in memory, what is
 //! written back when, and on which threads.
 //!
@@ -9,7 +10,7 @@
 //!
 //! - **Order.** Requests of a dataset that overlap and include a write act as if run one after
 //!   another, in the order in which they were made. Overlap is judged by chunk, or by
-//!   [`Reach`] where a layout goes past the cache. Nobody sees half of a write. [`ChunkCache::exclusive`] holds back a dataset's requests while its shape changes.
+//!   [`Reach`] where data are not in chunks. Nobody sees half of a write. [`ChunkCache::exclusive`] holds back a dataset's requests while its shape changes.
 //! - **Budget.** Between requests, chunks take at most the resident limit; while requests run, all
 //!   that is held takes at most the active limit, but for one chunk that alone is larger. Layouts
 //!   help with estimates; where those are too low, the limits are exceeded by the difference until
@@ -39,24 +40,55 @@
 //!     disk: Mutex<Vec<u8>>,
 //! }
 //!
-//! impl Layout for Quads {
+//! impl Family for Quads {
 //!     type Key = u64;
 //!     type Chunk = [u8; 4];
 //!     type Tag = ();
 //!     type Read<'a> = &'a mut [u8; 4];
 //!     type Write<'a> = (usize, u8);
 //!     type Error = CacheError;
+//! }
 //!
-//!     fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, CacheError> {
-//!         let index = self.index.lock().unwrap();
-//!         Ok(keys.iter().map(|key| Some(Stored::new(*index.get(key)?, 4, ()))).collect())
-//!     }
+//! impl ByteStore<Quads> for Quads {
 //!     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), CacheError> {
 //!         let disk = self.disk.lock().unwrap();
 //!         for read in reads {
 //!             read.buffer.copy_from_slice(&disk[read.offset as usize..][..4]);
 //!         }
 //!         Ok(())
+//!     }
+//!     fn put(&self, writes: &[Put<'_>]) -> Result<(), CacheError> {
+//!         let mut disk = self.disk.lock().unwrap();
+//!         for write in writes {
+//!             disk[write.offset as usize..][..4].copy_from_slice(write.bytes);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! impl ChunkStore<Quads> for Quads {
+//!     fn lookup(&self, keys: &[u64]) -> Result<Lookups<()>, CacheError> {
+//!         let index = self.index.lock().unwrap();
+//!         Ok(keys.iter().map(|key| Some(Stored::new(*index.get(key)?, 4, ()))).collect())
+//!     }
+//!     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
+//!         let (mut index, mut disk) = (self.index.lock().unwrap(), self.disk.lock().unwrap());
+//!         for placement in placements {
+//!             placement.offset = disk.len() as u64;
+//!             index.insert(placement.key, placement.offset);
+//!             disk.extend([0; 4]);
+//!         }
+//!         Ok(())
+//!     }
+//!     fn delete(&self, key: &u64) -> Result<(), CacheError> {
+//!         self.index.lock().unwrap().remove(key);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! impl Layout<Quads> for Quads {
+//!     fn chunks(&self) -> &dyn ChunkStore<Quads> {
+//!         self
 //!     }
 //!     fn decode(
 //!         &self, _: &u64, bytes: Vec<u8>, _: &Stored<()>, _: Part,
@@ -69,26 +101,6 @@
 //!     fn encode(&self, _: &u64, chunk: &[u8; 4]) -> Result<Encoded<()>, CacheError> {
 //!         Ok(Encoded::new(chunk.to_vec(), ()))
 //!     }
-//!     fn insert(&self, placements: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
-//!         let (mut index, mut disk) = (self.index.lock().unwrap(), self.disk.lock().unwrap());
-//!         for placement in placements {
-//!             placement.offset = disk.len() as u64;
-//!             index.insert(placement.key, placement.offset);
-//!             disk.extend([0; 4]);
-//!         }
-//!         Ok(())
-//!     }
-//!     fn put(&self, writes: &[Put<'_>]) -> Result<(), CacheError> {
-//!         let mut disk = self.disk.lock().unwrap();
-//!         for write in writes {
-//!             disk[write.offset as usize..][..4].copy_from_slice(write.bytes);
-//!         }
-//!         Ok(())
-//!     }
-//!     fn delete(&self, key: &u64) -> Result<(), CacheError> {
-//!         self.index.lock().unwrap().remove(key);
-//!         Ok(())
-//!     }
 //!     fn scatter(
 //!         &self, _: &u64, chunk: Option<&[u8; 4]>, out: &mut &mut [u8; 4],
 //!     ) -> Result<(), CacheError> {
@@ -100,9 +112,6 @@
 //!     ) -> Result<Outcome, CacheError> {
 //!         chunk[*cell] = *value;
 //!         Ok(Outcome::Keep)
-//!     }
-//!     fn footprint(&self, _: &[u8; 4]) -> Footprint {
-//!         Footprint::new(4, 4)
 //!     }
 //! }
 //!
@@ -142,6 +151,7 @@ mod cache;
 mod config;
 mod error;
 mod evict;
+mod exchange;
 mod exclusive;
 mod executor;
 mod handles;
@@ -178,8 +188,8 @@ pub use exclusive::{Exclusive, Held, ReadInParts, Room, WriteInParts};
 pub use executor::{Executor, Inline, Pool};
 pub use handles::{CachedFile, Dataset};
 pub use layout::{
-    Direct, Encoded, Fetch, Footprint, Intent, Layout, Lookups, Outcome, Part, Placement, Put,
-    ReadPlan, StoreId, Stored, Trim, WritePlan,
+    ByteStore, ChunkMemory, ChunkStore, Direct, Encoded, Family, Fetch, Footprint, Intent, Layout,
+    Lookups, Outcome, Part, Placement, Put, ReadPlan, StoreId, Stored, Trim, Unchunked, WritePlan,
 };
 pub use observer::Observer;
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};

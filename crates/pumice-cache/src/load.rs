@@ -10,11 +10,11 @@ use crate::access::{Access, Served};
 use crate::budget::{Reservation, Visit};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Encoded, Fetch, Layout, Outcome, Part, StoreId, Stored};
+use crate::layout::{Encoded, Family, Fetch, Layout, Outcome, Part, StoreId};
 use crate::member::Member;
 use crate::moves::{Moves, pass};
 use crate::plan::{Step, Task, Way};
-use crate::request::{Retry, Round};
+use crate::request::{Item, Retry, Round};
 use crate::slot::{Claim, Fetched, Found, Slot};
 use crate::stats::Reason;
 use crate::sync::Arc;
@@ -24,41 +24,42 @@ use crate::writeback::{Loose, store};
 const SURE: usize = 64 << 20;
 
 /// A chunk that this request brings.
-struct Claimed<'m, 't, L: Layout, A> {
-    claim: Claim<'t, L>,
-    task: Task<'m, L, A>,
+struct Claimed<'m, 't, F: Family, A> {
+    claim: Claim<'t, F>,
+    task: Task<'m, F, A>,
     bytes: Vec<u8>,
     /// Whether these are the stored bytes already.
     fetched: bool,
 }
 
 /// A chunk that does not stay, as it will be stored. Until then nobody else may look for it.
-struct Leaving<'m, 't, L: Layout> {
-    member: &'m Arc<Member<L>>,
-    key: L::Key,
-    encoded: Encoded<L::Tag>,
-    _claim: Claim<'t, L>,
+struct Leaving<'m, 't, F: Family> {
+    member: &'m Arc<Member<F>>,
+    layout: &'m dyn Layout<F>,
+    key: F::Key,
+    encoded: Encoded<F::Tag>,
+    _claim: Claim<'t, F>,
 }
 
-impl<L: Layout> Leaving<'_, '_, L> {
-    fn loose(&self) -> Loose<'_, L> {
+impl<F: Family> Leaving<'_, '_, F> {
+    fn loose(&self) -> Loose<'_, F> {
         let Encoded { tag, .. } = &self.encoded;
         Loose { key: &self.key, pieces: self.encoded.pieces(), tag: tag.clone() }
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Handles the chunks of a group, for which there is room.
-    pub(crate) fn handle<'m, A: Access<L>>(
+    pub(crate) fn handle<'m, A: Access<F>>(
         &self,
-        tasks: Vec<Task<'m, L, A>>,
-        room: &mut Reservation<'_, L>,
-        round: &Round<'m, L, A>,
-    ) -> Result<(), L::Error> {
+        tasks: Vec<Task<'m, F, A>>,
+        room: &mut Reservation<'_, F>,
+        round: &Round<'m, F, A>,
+    ) -> Result<(), F::Error> {
         let mut claimed = Vec::with_capacity(tasks.len());
         for mut task in tasks {
             if let Step::Absent = task.step {
-                task.item.access.absent(&task.item.member.layout, &task.item.key)?;
+                task.item.access.absent(&**task.item.layout, &task.item.key)?;
                 continue;
             }
             claimed.extend(self.claim(task, round)?);
@@ -90,14 +91,13 @@ impl<L: Layout> Shared<L> {
     }
 
     /// The right to bring the chunk; `None`: it is served already, or somebody else brings it.
-    fn claim<'m, 't, A: Access<L>>(
+    fn claim<'m, 't, A: Access<F>>(
         &'t self,
-        mut task: Task<'m, L, A>,
-        round: &Round<'m, L, A>,
-    ) -> Result<Option<Claimed<'m, 't, L, A>>, L::Error> {
-        let member = task.item.member;
+        mut task: Task<'m, F, A>,
+        round: &Round<'m, F, A>,
+    ) -> Result<Option<Claimed<'m, 't, F, A>>, F::Error> {
         loop {
-            let slot = match self.table.claim(member, task.item.hash, &task.item.key) {
+            let slot = match self.table.claim(&task.item) {
                 Found::Claimed(claim) if !matches!(task.step, Step::Resident) => {
                     return Ok(Some(Claimed::new(claim, task)));
                 }
@@ -124,7 +124,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Takes a slot from the table that is gone, or that holds less than is needed.
-    fn clear(&self, slot: &Arc<Slot<L>>) {
+    fn clear(&self, slot: &Arc<Slot<F>>) {
         let gone = slot.read().chunk.is_none();
         if gone {
             self.table.remove(slot);
@@ -137,25 +137,24 @@ impl<L: Layout> Shared<L> {
 
     /// Decodes or creates a chunk, handles it and puts it into its slot, or among those that are to be stored
     /// and leave.
-    fn bring<'m, 't, A: Access<L>>(
+    fn bring<'m, 't, A: Access<F>>(
         &self,
-        claimed: Claimed<'m, 't, L, A>,
-        room: &mut Reservation<'_, L>,
-        leaving: &mut Vec<Leaving<'m, 't, L>>,
-    ) -> Result<(), L::Error> {
-        let Claimed { claim, mut task, bytes, .. } = claimed;
+        claimed: Claimed<'m, 't, F, A>,
+        room: &mut Reservation<'_, F>,
+        leaving: &mut Vec<Leaving<'m, 't, F>>,
+    ) -> Result<(), F::Error> {
+        let Claimed { claim, mut task, mut bytes, .. } = claimed;
         let (member, plan, passes) = (task.item.member, task.item.plan, task.way == Way::Pass);
-        let (layout, key) = (&*member.layout, &task.item.key);
+        let (layout, key) = (&**task.item.layout, &task.item.key);
         if let Step::Load(stored) = &task.step
             && passes
-            && timed(member, || task.item.access.stored(layout, key, &bytes, stored))?
+            && timed(member, || task.item.access.stored(layout, key, &mut bytes, stored))?
         {
             self.budget.pass(claim.slot(), stored.decoded, plan.visit());
-            layout.give_back(bytes);
             return Ok(());
         }
         let mut chunk = match &task.step {
-            Step::Load(stored) => decode(member, key, bytes, stored, plan.part)?,
+            Step::Load(stored) => timed(member, || layout.decode(key, bytes, stored, plan.part))?,
             Step::Create { fill, .. } => layout.new_chunk(key, *fill)?,
             Step::Resident | Step::Absent => return Ok(()),
         };
@@ -167,11 +166,14 @@ impl<L: Layout> Shared<L> {
         let changed =
             A::WRITES && !(outcome == Outcome::Unchanged && matches!(task.step, Step::Load(_)));
         match (A::WRITES, outcome) {
-            (true, Outcome::Delete) => layout.delete(key),
+            (true, Outcome::Delete) => layout.chunks().delete(key),
             (_, Outcome::Keep | Outcome::Unchanged) if passes => {
                 let encoded = changed.then(|| layout.encode(key, &chunk)).transpose();
                 drop(chunk);
-                let left = |encoded| Leaving { member, key: task.item.key, encoded, _claim: claim };
+                let left = |encoded| {
+                    let Item { layout, key, .. } = task.item;
+                    Leaving { member, layout: &**layout, key, encoded, _claim: claim }
+                };
                 leaving.extend(encoded?.map(left));
                 Ok(())
             }
@@ -188,11 +190,11 @@ impl<L: Layout> Shared<L> {
 
     fn publish(
         &self,
-        claim: Claim<'_, L>,
-        chunk: L::Chunk,
+        claim: Claim<'_, F>,
+        chunk: F::Chunk,
         estimate: u64,
         visit: Visit,
-        room: &mut Reservation<'_, L>,
+        room: &mut Reservation<'_, F>,
     ) {
         let slot = claim.slot();
         let footprint = slot.member.measure(&chunk);
@@ -207,36 +209,36 @@ impl<L: Layout> Shared<L> {
 }
 
 /// Stores chunks that do not stay.
-fn store_leaving<L: Layout>(leaving: Vec<Leaving<'_, '_, L>>) -> Result<(), L::Error> {
-    let same = |a: &Leaving<'_, '_, L>, b: &Leaving<'_, '_, L>| Arc::ptr_eq(a.member, b.member);
+fn store_leaving<F: Family>(leaving: Vec<Leaving<'_, '_, F>>) -> Result<(), F::Error> {
+    let same = |a: &Leaving<'_, '_, F>, b: &Leaving<'_, '_, F>| Arc::ptr_eq(a.member, b.member);
     let mut result = Ok(());
     for same in leaving.chunk_by(same) {
-        let chunks: Vec<_> = same.iter().map(Leaving::loose).collect();
-        result = result.and(store(same[0].member, &chunks));
+        let chunks = same.iter().map(Leaving::loose).collect();
+        result = result.and(store(same[0].member, same[0].layout.chunks(), chunks));
     }
     result
 }
 
 /// Reads the stored bytes of all chunks that have any, and moves those that go past the cache, store
 /// by store.
-fn fetch<L: Layout, A: Access<L>>(claimed: &mut [Claimed<'_, '_, L, A>]) -> Result<(), L::Error> {
-    let same = |a: &Claimed<'_, '_, L, A>, b: &Claimed<'_, '_, L, A>| a.store() == b.store();
+fn fetch<F: Family, A: Access<F>>(claimed: &mut [Claimed<'_, '_, F, A>]) -> Result<(), F::Error> {
+    let same = |a: &Claimed<'_, '_, F, A>, b: &Claimed<'_, '_, F, A>| a.store() == b.store();
     for same in claimed.chunk_by_mut(same) {
         let Some(first) = same.first() else { continue };
-        let (layout, mut moves) = (&*first.task.item.member.layout, Moves::new());
+        let (layout, mut moves) = (first.task.item.layout, Moves::new());
         same.iter_mut().try_for_each(|one| one.begin(&mut moves))?;
-        moves.carry_out(layout)?;
+        moves.carry_out(layout.chunks())?;
     }
     Ok(())
 }
 
 /// Lets go of chunks whose requests are served without them. What was refused to go past the cache is
 /// planned once more, as there is no room for it here.
-fn without_passed<'m, 't, L: Layout, A: Access<L>>(
-    claimed: Vec<Claimed<'m, 't, L, A>>,
-    round: &Round<'m, L, A>,
-) -> Vec<Claimed<'m, 't, L, A>> {
-    let direct = |one: &Claimed<'m, 't, L, A>| one.task.way == Way::Direct;
+fn without_passed<'m, 't, F: Family, A: Access<F>>(
+    claimed: Vec<Claimed<'m, 't, F, A>>,
+    round: &Round<'m, F, A>,
+) -> Vec<Claimed<'m, 't, F, A>> {
+    let direct = |one: &Claimed<'m, 't, F, A>| one.task.way == Way::Direct;
     if !claimed.iter().any(direct) {
         return claimed;
     }
@@ -247,8 +249,8 @@ fn without_passed<'m, 't, L: Layout, A: Access<L>>(
     staying
 }
 
-impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
-    fn new(claim: Claim<'t, L>, mut task: Task<'m, L, A>) -> Self {
+impl<'m, 't, F: Family, A: Access<F>> Claimed<'m, 't, F, A> {
+    fn new(claim: Claim<'t, F>, mut task: Task<'m, F, A>) -> Self {
         let fetched = task.item.fetched.take();
         let mut claimed = Claimed { claim, task, bytes: Vec::new(), fetched: false };
         // Whoever fetched it may have needed less, or have meant to create it.
@@ -263,15 +265,15 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
     }
 
     /// Names the bytes that have to be read, or to be moved, for the chunk.
-    fn begin<'r>(&'r mut self, moves: &mut Moves<'r>) -> Result<(), L::Error> {
+    fn begin<'r>(&'r mut self, moves: &mut Moves<'r>) -> Result<(), F::Error> {
         let needed = self.extent().filter(|_| !self.fetched);
         let Claimed { task, bytes, .. } = self;
         let member = task.item.member;
-        if task.way == Way::Direct {
-            return pass(&mut task.item, task.step.stored(), moves).map(drop);
+        if let (Way::Direct, Some(stored)) = (task.way, task.step.stored()) {
+            return pass(&mut task.item, stored, moves);
         }
         let Some((offset, len)) = needed else { return Ok(()) };
-        *bytes = buffer(&*member.layout, len)?;
+        *bytes = buffer(&**task.item.layout, len)?;
         moves.reads.push(Fetch { offset, buffer: bytes });
         member.counters.loads.add(1);
         member.counters.bytes_fetched.add(len);
@@ -283,7 +285,7 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
     }
 
     fn store(&self) -> StoreId {
-        self.task.item.member.layout.store()
+        self.task.item.layout.chunks().id()
     }
 
     /// Where the bytes are that are needed, if the chunk is stored.
@@ -296,7 +298,7 @@ impl<'m, 't, L: Layout, A: Access<L>> Claimed<'m, 't, L, A> {
     }
 }
 
-fn buffer<L: Layout>(layout: &L, len: u64) -> Result<Vec<u8>, L::Error> {
+fn buffer<F: Family>(layout: &dyn Layout<F>, len: u64) -> Result<Vec<u8>, F::Error> {
     let spare = usize::try_from(len).ok().and_then(|len| layout.spare(len));
     match spare.filter(|spare| spare.len() as u64 == len) {
         Some(spare) => Ok(spare),
@@ -317,18 +319,8 @@ pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>, CacheError> {
     Ok(bytes)
 }
 
-fn decode<L: Layout>(
-    member: &Member<L>,
-    key: &L::Key,
-    bytes: Vec<u8>,
-    stored: &Stored<L::Tag>,
-    part: Part,
-) -> Result<L::Chunk, L::Error> {
-    timed(member, || member.layout.decode(key, bytes, stored, part))
-}
-
 /// Does something that counts as decoding.
-fn timed<L: Layout, T>(member: &Member<L>, work: impl FnOnce() -> T) -> T {
+fn timed<F: Family, T>(member: &Member<F>, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let done = work();
     member.counters.decode_nanoseconds.add(start.elapsed().as_nanos() as u64);

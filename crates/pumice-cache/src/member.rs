@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use crate::absent::Name;
 use crate::ahead::Course;
 use crate::config::DatasetOptions;
-use crate::layout::{Footprint, Layout, Part};
+use crate::layout::{ChunkMemory, Family, Footprint, Layout, Part, StoreId, Unchunked};
 use crate::list::Ends;
 use crate::order::Order;
 use crate::policy::{Hint, Usage, Weight};
@@ -16,18 +16,18 @@ use crate::stats::{Counters, Stats};
 use crate::sync::{Arc, Mutex};
 
 /// A registered dataset. Its slots refer to it; the budget knows which they are.
-pub(crate) struct Member<L: Layout> {
+pub(crate) struct Member<F: Family> {
     pub(crate) id: u64,
-    pub(crate) layout: Arc<L>,
+    pub(crate) data: Data<F>,
     /// The file it was registered with, if with one.
     pub(crate) file: Option<u64>,
     options: Options,
     /// Its resident chunks; changes only under the budget's lock.
     pub(crate) residents: Mutex<Ends>,
-    pub(crate) order: Order<L::Key>,
+    pub(crate) order: Order<F::Key>,
     pub(crate) counters: Counters,
     /// Where its reads are going, once anybody could follow.
-    pub(crate) course: Mutex<Option<Box<Course<L::Key>>>>,
+    pub(crate) course: Mutex<Option<Box<Course<F::Key>>>>,
     hasher: FixedState,
     /// The largest chunk so far: the estimate for chunks of which nothing is known.
     largest: AtomicU64,
@@ -37,12 +37,18 @@ pub(crate) struct Member<L: Layout> {
     asked_for_defined: AtomicBool,
 }
 
-impl<L: Layout> Member<L> {
-    pub(crate) fn new(id: u64, file: Option<u64>, layout: Arc<L>, options: DatasetOptions) -> Self {
+/// Where a dataset's elements are.
+pub(crate) enum Data<F: Family> {
+    Chunks(Arc<dyn Layout<F>>),
+    Unchunked(Arc<dyn Unchunked<F>>),
+}
+
+impl<F: Family> Member<F> {
+    pub(crate) fn new(id: u64, file: Option<u64>, data: Data<F>, options: DatasetOptions) -> Self {
         let hasher = FixedState::with_seed(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Member {
             id,
-            layout,
+            data,
             file,
             options: Options::new(options),
             residents: Mutex::new(Ends::NONE),
@@ -71,22 +77,28 @@ impl<L: Layout> Member<L> {
     }
 
     /// What a chunk is called among those that are not stored.
-    pub(crate) fn name<'k>(&self, hash: u64, key: &'k L::Key) -> Name<'k, L::Key> {
+    pub(crate) fn name<'k>(&self, hash: u64, key: &'k F::Key) -> Name<'k, F::Key> {
         Name { hash, dataset: self.id, shape: self.shape.load(Ordering::Relaxed), key }
     }
 
     /// Differs between datasets too, so that it can stand for the chunk in the policy's memory.
-    pub(crate) fn hash(&self, key: &L::Key) -> u64 {
+    pub(crate) fn hash(&self, key: &F::Key) -> u64 {
         self.hasher.hash_one(key)
     }
 
     /// The chunk's size, which is remembered for estimates.
-    pub(crate) fn measure(&self, chunk: &L::Chunk) -> Footprint {
-        let footprint = self.layout.footprint(chunk);
+    pub(crate) fn measure(&self, chunk: &F::Chunk) -> Footprint {
+        let footprint = chunk.footprint();
         if footprint.allocated > self.largest.load(Ordering::Relaxed) {
             self.largest.fetch_max(footprint.allocated, Ordering::Relaxed);
         }
         footprint
+    }
+
+    /// Counts a request that went past the cache.
+    pub(crate) fn count_passed(&self, write: bool, bytes: u64) {
+        self.counters.direct.add(1);
+        if write { &self.counters.bytes_written } else { &self.counters.bytes_fetched }.add(bytes);
     }
 
     /// What it did so far.
@@ -110,7 +122,28 @@ impl<L: Layout> Member<L> {
 
     /// Whether requests go past the cache where they can.
     pub(crate) fn goes_direct(&self) -> bool {
-        self.options().direct || self.layout.bypass()
+        self.options().direct
+    }
+
+    /// What its chunks are, if it has chunks.
+    pub(crate) fn layout(&self) -> Option<&Arc<dyn Layout<F>>> {
+        match &self.data {
+            Data::Chunks(layout) => Some(layout),
+            Data::Unchunked(_) => None,
+        }
+    }
+
+    /// What its chunks are, if they are kept in the cache.
+    pub(crate) fn kept_layout(&self) -> Option<&Arc<dyn Layout<F>>> {
+        self.layout().filter(|_| !self.goes_direct())
+    }
+
+    /// Where its bytes are.
+    pub(crate) fn store(&self) -> StoreId {
+        match &self.data {
+            Data::Chunks(layout) => layout.chunks().id(),
+            Data::Unchunked(data) => data.id(),
+        }
     }
 }
 

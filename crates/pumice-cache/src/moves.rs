@@ -1,10 +1,10 @@
 //! Bytes that move between a store and memory for many chunks at once: the caller's memory where
 //! nothing is to be decoded, buffers of the cache's own elsewhere.
 
-use crate::access::Access;
+use crate::access::{Access, Request};
 use crate::executor::Executor;
-use crate::layout::{Direct, Fetch, Layout, Put, Stored};
-use crate::request::Item;
+use crate::layout::{ByteStore, Direct, Family, Fetch, Put, Stored, Unchunked};
+use crate::request::{Item, Share};
 use crate::shield::shield;
 use crate::sync::Mutex;
 
@@ -33,13 +33,16 @@ impl<'r> Moves<'r> {
         self.writes.append(&mut other.writes);
     }
 
-    /// How many extents there are, to be given to [`bytes_since`](Self::bytes_since).
+    /// How many extents there are, to be given to [`bytes_of`](Self::bytes_of).
     fn mark(&self) -> (usize, usize) {
         (self.reads.len(), self.writes.len())
     }
 
-    /// The bytes of the extents that have come since.
-    fn bytes_since(&self, (reads, writes): (usize, usize)) -> u64 {
+    /// The bytes that a request has moved, or that will move by the extents that have come since.
+    fn bytes_of(&self, passed: Direct, (reads, writes): (usize, usize)) -> u64 {
+        if let Direct::Done { bytes } = passed {
+            return bytes;
+        }
         let read = self.reads[reads..].iter().map(|read| read.buffer.len() as u64);
         read.chain(self.writes[writes..].iter().map(|write| write.bytes.len() as u64)).sum()
     }
@@ -48,7 +51,7 @@ impl<'r> Moves<'r> {
     ///
     /// A small hole between two extents is read into a buffer of no use, so that the store can read
     /// them in one piece.
-    pub(crate) fn carry_out<L: Layout>(self, layout: &L) -> Result<(), L::Error> {
+    pub(crate) fn carry_out<F: Family>(self, store: &dyn ByteStore<F>) -> Result<(), F::Error> {
         let Moves { mut reads, mut writes } = self;
         if !reads.is_empty() {
             reads.sort_by_key(|read| read.offset);
@@ -59,25 +62,25 @@ impl<'r> Moves<'r> {
                 reads.extend(between.map(|(offset, hole)| Fetch { offset: *offset, buffer: hole }));
                 reads.sort_by_key(|read| read.offset);
             }
-            layout.fetch(&mut reads)?;
+            store.fetch(&mut reads)?;
         }
         if !writes.is_empty() {
             writes.sort_by_key(|write| write.offset);
-            layout.put(&writes)?;
+            store.put(&writes)?;
         }
         Ok(())
     }
 
     /// As [`carry_out`](Self::carry_out), with large reads divided among the executor's threads.
-    pub(crate) fn carry_out_shared<L: Layout>(
+    pub(crate) fn carry_out_shared<F: Family>(
         self,
-        layout: &L,
+        store: &dyn ByteStore<F>,
         executor: &dyn Executor,
-    ) -> Result<(), L::Error> {
+    ) -> Result<(), F::Error> {
         let total = self.reads.iter().map(|read| read.buffer.len()).sum::<usize>();
         let count = (total / SHARE).min(executor.threads());
         if count < 2 {
-            return self.carry_out(layout);
+            return self.carry_out(store);
         }
         let Moves { mut reads, writes } = self;
         reads.sort_by_key(|read| read.offset);
@@ -89,36 +92,42 @@ impl<'r> Moves<'r> {
             // Each share has its own thread: the lock is for the compiler.
             let (reads, result) = &mut *shares[i].lock();
             let moves = Moves { reads: reads.take().unwrap_or_default(), writes: Vec::new() };
-            *result = shield(|| moves.carry_out(layout));
+            *result = shield(|| moves.carry_out(store));
         });
         for share in shares {
             share.into_inner().1?;
         }
-        Moves { reads: Vec::new(), writes }.carry_out(layout)
+        Moves { reads: Vec::new(), writes }.carry_out(store)
     }
 }
 
-/// Lets a chunk's share of a request go past the cache, or names the bytes that have to move for it;
-/// `false`: the layout cannot, and will not be asked again.
-pub(crate) fn pass<'r, L: Layout, A: Access<L>>(
-    item: &'r mut Item<'_, L, A>,
-    stored: Option<&Stored<L::Tag>>,
+/// Lets a chunk's share of a request go past the cache, or names the bytes that have to move for it. If
+/// the layout cannot, it will not be asked again.
+pub(crate) fn pass<'r, F: Family, A: Access<F>>(
+    item: &'r mut Item<'_, F, A>,
+    stored: &Stored<F::Tag>,
     moves: &mut Moves<'r>,
-) -> Result<bool, L::Error> {
-    let Item { member, key, access, refused, .. } = item;
+) -> Result<(), F::Error> {
+    let Item { member, layout, key, access, refused, .. } = item;
     let mark = moves.mark();
-    let bytes = match access.direct(&member.layout, key, stored, moves)? {
-        Direct::Impossible => {
-            *refused = true;
-            return Ok(false);
-        }
-        Direct::Done { bytes } => bytes,
-        Direct::Extents => moves.bytes_since(mark),
-    };
-    let counters = &member.counters;
-    counters.direct.add(1);
-    if A::WRITES { &counters.bytes_written } else { &counters.bytes_fetched }.add(bytes);
-    Ok(true)
+    match access.direct(&***layout, key, stored, moves)? {
+        Some(passed) => member.count_passed(A::WRITES, moves.bytes_of(passed, mark)),
+        None => *refused = true,
+    }
+    Ok(())
+}
+
+/// Serves a share of a request of data that are not in chunks, or names the bytes that have to move for it.
+pub(crate) fn pass_unchunked<'r, F: Family, A: Request<F>>(
+    share: &'r mut Share<'_, F, A>,
+    data: &dyn Unchunked<F>,
+    moves: &mut Moves<'r>,
+) -> Result<(), F::Error> {
+    let Share { member, key, access, .. } = share;
+    let mark = moves.mark();
+    let passed = access.unchunked(data, key, moves)?;
+    member.count_passed(A::WRITES, moves.bytes_of(passed, mark));
+    Ok(())
 }
 
 /// What lies between extents and is worth reading.

@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::budget::{Concern, Need, bookkeeping, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{Intent, Layout, Lookups, Part, StoreId, Stored};
+use crate::layout::{ChunkStore, Family, Intent, Lookups, Part, StoreId, Stored};
 use crate::moves::HOLE;
 use crate::request::{Item, Round, runs};
 
@@ -50,9 +50,9 @@ impl<T> Step<T> {
 }
 
 /// A chunk to be handled.
-pub(crate) struct Task<'m, L: Layout, A> {
-    pub(crate) item: Item<'m, L, A>,
-    pub(crate) step: Step<L::Tag>,
+pub(crate) struct Task<'m, F: Family, A> {
+    pub(crate) item: Item<'m, F, A>,
+    pub(crate) step: Step<F::Tag>,
     /// The memory it is expected to take while it is handled, and when it stays.
     pub(crate) estimate: u64,
     pub(crate) stays: u64,
@@ -72,9 +72,9 @@ pub(crate) enum Way {
     Direct,
 }
 
-impl<'m, L: Layout, A> Task<'m, L, A> {
+impl<'m, F: Family, A> Task<'m, F, A> {
     /// A task that takes no memory.
-    fn new(item: Item<'m, L, A>, step: Step<L::Tag>) -> Self {
+    fn new(item: Item<'m, F, A>, step: Step<F::Tag>) -> Self {
         Task { item, step, estimate: 0, stays: 0, encoding: 0, way: Way::Stay }
     }
 
@@ -82,20 +82,20 @@ impl<'m, L: Layout, A> Task<'m, L, A> {
     fn extent(&self) -> Option<(StoreId, u64, u64)> {
         let Step::Load(stored) = &self.step else { return None };
         let end = stored.offset.saturating_add(stored.len);
-        Some((self.item.member.layout.store(), stored.offset, end))
+        Some((self.item.layout.chunks().id(), stored.offset, end))
     }
 }
 
 /// Chunks that one thread handles together.
-pub(crate) struct Group<'m, L: Layout, A> {
-    pub(crate) tasks: Vec<Task<'m, L, A>>,
+pub(crate) struct Group<'m, F: Family, A> {
+    pub(crate) tasks: Vec<Task<'m, F, A>>,
     pub(crate) estimate: u64,
     encoding: u64,
     /// Where the last chunk to be loaded ends.
     end: Option<(StoreId, u64)>,
 }
 
-impl<L: Layout, A: Access<L>> Group<'_, L, A> {
+impl<F: Family, A: Access<F>> Group<'_, F, A> {
     /// What it changes.
     pub(crate) fn concern(&self) -> Concern {
         let mut concern = Concern::none();
@@ -106,13 +106,13 @@ impl<L: Layout, A: Access<L>> Group<'_, L, A> {
     }
 }
 
-impl<'m, L: Layout, A> Group<'m, L, A> {
-    fn of(task: Task<'m, L, A>) -> Self {
+impl<'m, F: Family, A> Group<'m, F, A> {
+    fn of(task: Task<'m, F, A>) -> Self {
         let end = task.extent().map(|(store, _, end)| (store, end));
         Group { estimate: task.estimate, encoding: task.encoding, tasks: vec![task], end }
     }
 
-    fn push(&mut self, task: Task<'m, L, A>) {
+    fn push(&mut self, task: Task<'m, F, A>) {
         let added = task.estimate.saturating_add(self.hole_before(&task));
         self.estimate = self.estimate.saturating_add(added);
         self.encoding = self.encoding.max(task.encoding);
@@ -121,7 +121,7 @@ impl<'m, L: Layout, A> Group<'m, L, A> {
     }
 
     /// The bytes that will be read through to reach the next chunk.
-    fn hole_before(&self, task: &Task<'m, L, A>) -> u64 {
+    fn hole_before(&self, task: &Task<'m, F, A>) -> u64 {
         match (self.end, task.extent()) {
             (Some((before, end)), Some((store, start, _))) if before == store => {
                 start.checked_sub(end).filter(|hole| *hole <= HOLE).unwrap_or(0)
@@ -140,20 +140,20 @@ impl<'m, L: Layout, A> Group<'m, L, A> {
         staying.for_each(|task| task.way = Way::Pass);
     }
 
-    fn takes(&self, task: &Task<'m, L, A>, count: usize, bytes: u64) -> bool {
+    fn takes(&self, task: &Task<'m, F, A>, count: usize, bytes: u64) -> bool {
         let added = task.estimate.saturating_add(self.hole_before(task));
         self.tasks.len() < count && self.estimate.saturating_add(added) <= bytes
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Finds out how each chunk comes to be, and what memory that takes.
-    pub(crate) fn plan<'m, A: Access<L>>(
+    pub(crate) fn plan<'m, A: Access<F>>(
         &self,
-        items: Vec<Item<'m, L, A>>,
-    ) -> Result<Vec<Task<'m, L, A>>, L::Error> {
+        items: Vec<Item<'m, F, A>>,
+    ) -> Result<Vec<Task<'m, F, A>>, F::Error> {
         // What shall be overwritten where it is must be found first.
-        let unknown = |item: &Item<'m, L, A>| {
+        let unknown = |item: &Item<'m, F, A>| {
             !item.crowded && (item.plan.intent != Intent::Replace || item.member.goes_direct())
         };
         let (resident_limit, _) = self.budget.limits();
@@ -184,13 +184,13 @@ impl<L: Layout> Shared<L> {
     /// Of a read that brings more than the cache can keep, those chunks are not kept of which nothing
     /// is left to read and which are not known to come back: others need not leave for them, and one
     /// takes the memory of the other.
-    pub(crate) fn let_pass<'m, A: Access<L>>(&self, tasks: &mut [Task<'m, L, A>]) {
+    pub(crate) fn let_pass<'m, A: Access<F>>(&self, tasks: &mut [Task<'m, F, A>]) {
         let (resident_limit, _) = self.budget.limits();
         let staying = tasks.iter().filter(|task| task.way == Way::Stay).map(|task| task.stays);
         if A::WRITES || staying.fold(0, u64::saturating_add) <= resident_limit {
             return;
         }
-        let whole = |task: &&mut Task<'m, L, A>| {
+        let whole = |task: &&mut Task<'m, F, A>| {
             matches!(task.step, Step::Load(_))
                 && task.way == Way::Stay
                 && !task.item.member.keeps_defined()
@@ -200,11 +200,11 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Where chunks of one dataset are stored; those that are known not to be are not looked up.
-    fn find<'m, A: Access<L>>(
+    fn find<'m, A: Access<F>>(
         &self,
-        items: &[&Item<'m, L, A>],
+        items: &[&Item<'m, F, A>],
         resident_limit: u64,
-    ) -> Result<Lookups<L::Tag>, L::Error> {
+    ) -> Result<Lookups<F::Tag>, F::Error> {
         let Some(first) = items.first() else { return Ok(Vec::new()) };
         let member = first.member;
         let absent: Vec<bool> = {
@@ -215,7 +215,7 @@ impl<L: Layout> Shared<L> {
         let unknown = items.iter().zip(&absent).filter(|(_, absent)| !**absent);
         let keys: Vec<_> = unknown.map(|(item, _)| item.key.clone()).collect();
         member.counters.known_absent.add((items.len() - keys.len()) as u64);
-        let mut found = look_up(&*member.layout, &keys)?.into_iter();
+        let mut found = look_up(first.layout.chunks(), &keys)?.into_iter();
         let answer = |absent: &bool| if *absent { None } else { found.next().flatten() };
         let found: Vec<_> = absent.iter().map(answer).collect();
         // Writes make chunks, or leave them as they are; either way they must not be known absent.
@@ -230,10 +230,10 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Notes those that a read has not found, and forgets those that a write is about to make.
-    fn note_absent<'m, A: Access<L>>(
+    fn note_absent<'m, A: Access<F>>(
         &self,
-        items: &[&Item<'m, L, A>],
-        found: &[Option<Stored<L::Tag>>],
+        items: &[&Item<'m, F, A>],
+        found: &[Option<Stored<F::Tag>>],
         most: u64,
     ) {
         let mut known = self.absent.lock();
@@ -250,12 +250,12 @@ impl<L: Layout> Shared<L> {
     /// Divides chunks into groups of neighbours.
     pub(crate) fn group<'m, A>(
         &self,
-        mut tasks: Vec<Task<'m, L, A>>,
-        round: &Round<'m, L, A>,
-    ) -> VecDeque<Group<'m, L, A>> {
+        mut tasks: Vec<Task<'m, F, A>>,
+        round: &Round<'m, F, A>,
+    ) -> VecDeque<Group<'m, F, A>> {
         // Chunks to be created keep their order, behind those to be loaded.
         tasks.sort_by_key(|task| match &task.step {
-            Step::Load(stored) => Some((task.item.member.layout.store(), stored.offset)),
+            Step::Load(stored) => Some((task.item.layout.chunks().id(), stored.offset)),
             _ => None,
         });
         let created = tasks.iter().take_while(|task| !matches!(task.step, Step::Load(_))).count();
@@ -269,7 +269,7 @@ impl<L: Layout> Shared<L> {
             1 => GROUP_CHUNKS,
             _ => tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS),
         };
-        let mut groups: VecDeque<Group<'m, L, A>> = VecDeque::new();
+        let mut groups: VecDeque<Group<'m, F, A>> = VecDeque::new();
         for task in tasks {
             match groups.back_mut() {
                 Some(last) if last.takes(&task, count, bytes) => {
@@ -282,11 +282,14 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-/// Asks the layout where chunks are.
-pub(crate) fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<L::Tag>, L::Error> {
+/// Asks where chunks are.
+pub(crate) fn look_up<F: Family>(
+    chunks: &dyn ChunkStore<F>,
+    keys: &[F::Key],
+) -> Result<Lookups<F::Tag>, F::Error> {
     let mut all = Vec::with_capacity(keys.len());
     for some in keys.chunks(LOOKUP) {
-        let found = layout.lookup(some)?;
+        let found = chunks.lookup(some)?;
         if found.len() != some.len() {
             return Err(CacheError::Lookup { expected: some.len(), found: found.len() }.into());
         }
@@ -295,11 +298,11 @@ pub(crate) fn look_up<L: Layout>(layout: &L, keys: &[L::Key]) -> Result<Lookups<
     Ok(all)
 }
 
-fn estimate<'m, L: Layout, A: Access<L>>(
-    item: Item<'m, L, A>,
-    step: Step<L::Tag>,
+fn estimate<'m, F: Family, A: Access<F>>(
+    item: Item<'m, F, A>,
+    step: Step<F::Tag>,
     resident_limit: u64,
-) -> Task<'m, L, A> {
+) -> Task<'m, F, A> {
     let (member, plan) = (item.member, item.plan);
     let (transit, stays) = match &step {
         Step::Load(stored) if plan.part == Part::Defined => {
@@ -316,13 +319,13 @@ fn estimate<'m, L: Layout, A: Access<L>>(
         }
         Step::Absent => return Task::new(item, step),
     };
-    let stays = stays.saturating_add(bookkeeping::<L>());
+    let stays = stays.saturating_add(bookkeeping::<F>());
     let created = matches!(step, Step::Create { .. });
     let transient = stays > resident_limit || member.goes_direct() || !plan.keeps(created);
     if transient
         && !item.refused
         && let Some(stored) = step.stored()
-        && let Some(memory) = item.access.plan(&member.layout, &item.key, Some(stored)).direct
+        && let Some(memory) = item.access.plan(&**item.layout, &item.key, Some(stored)).direct
     {
         return Task { estimate: memory.min(LARGEST), way: Way::Direct, ..Task::new(item, step) };
     }

@@ -12,8 +12,8 @@ const MOST: usize = 1024;
 
 /// Which places of a chunk a request touches, whatever a layout counts: cells, or bytes.
 ///
-/// Requests of one chunk that meet in no place need not wait for each other, if their layout
-/// [goes past the cache](crate::Layout::bypass). Where there are very many ranges, a reach is
+/// Requests of [data that are not in chunks](crate::Unchunked) that meet in no place need not wait for
+/// each other. Where there are very many ranges, a reach is
 /// larger than what it was made of, never smaller.
 ///
 /// ```

@@ -5,46 +5,46 @@
 //! whole, as a commit does, may go on after the first, and not after the second.
 
 use crate::budget::{Cause, Concern};
-use crate::layout::{Layout, StoreId};
+use crate::layout::{Family, StoreId};
 use crate::slot::Slot;
 
-/// The chunks of a dataset that [`Layout::encode`] refused: they stay in memory, with their changes.
-pub struct Refused<L: Layout> {
+/// The chunks of a dataset that [`Layout::encode`](crate::Layout::encode) refused: they stay in memory, with their changes.
+pub struct Refused<F: Family> {
     pub(crate) dataset: u64,
     /// Which they are, in their order; at least one.
-    pub keys: Vec<L::Key>,
+    pub keys: Vec<F::Key>,
     /// Why the first cannot be encoded.
-    pub error: L::Error,
+    pub error: F::Error,
 }
 
-impl<L: Layout> std::fmt::Debug for Refused<L> {
+impl<F: Family> std::fmt::Debug for Refused<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Refused").field("keys", &self.keys).finish_non_exhaustive()
     }
 }
 
 /// How it went to store chunks.
-pub(crate) struct Saved<L: Layout> {
+pub(crate) struct Saved<F: Family> {
     /// The first failure of each store.
-    failed: Vec<(StoreId, L::Error)>,
+    failed: Vec<(StoreId, F::Error)>,
     /// One for each dataset.
-    refused: Vec<Refused<L>>,
+    refused: Vec<Refused<F>>,
 }
 
-impl<L: Layout> Saved<L> {
+impl<F: Family> Saved<F> {
     /// All were.
     pub(crate) fn all() -> Self {
         Saved { failed: Vec::new(), refused: Vec::new() }
     }
 
     /// Takes note of a chunk that cannot be encoded.
-    pub(crate) fn refuse(&mut self, slot: &Slot<L>, error: L::Error) {
+    pub(crate) fn refuse(&mut self, slot: &Slot<F>, error: F::Error) {
         let (dataset, keys) = (slot.member.id, vec![slot.key.clone()]);
         self.add(Refused { dataset, keys, error });
     }
 
     /// Takes note of what became of chunks that could be encoded.
-    pub(crate) fn store(&mut self, store: StoreId, outcome: Result<(), L::Error>) {
+    pub(crate) fn store(&mut self, store: StoreId, outcome: Result<(), F::Error>) {
         if let Err(error) = outcome
             && self.failed.iter().all(|(known, _)| *known != store)
         {
@@ -58,7 +58,7 @@ impl<L: Layout> Saved<L> {
         later.refused.into_iter().for_each(|refused| self.add(refused));
     }
 
-    fn add(&mut self, new: Refused<L>) {
+    fn add(&mut self, new: Refused<F>) {
         match self.refused.iter_mut().find(|known| known.dataset == new.dataset) {
             Some(known) => known.keys.extend(new.keys),
             None => self.refused.push(new),
@@ -66,17 +66,17 @@ impl<L: Layout> Saved<L> {
     }
 
     /// Why a chunk of these, which is still dirty, could not be stored; `None`: it could.
-    pub(crate) fn failure(&self, slot: &Slot<L>) -> Option<Cause> {
-        let of = |refused: &Refused<L>| refused.dataset == slot.member.id;
+    pub(crate) fn failure(&self, slot: &Slot<F>) -> Option<Cause> {
+        let of = |refused: &Refused<F>| refused.dataset == slot.member.id;
         if self.refused.iter().any(|one| of(one) && one.keys.contains(&slot.key)) {
             return Some(Cause::Refused);
         }
-        let store = slot.member.layout.store();
+        let store = slot.layout.chunks().id();
         self.failed.iter().any(|(known, _)| *known == store).then_some(Cause::Store)
     }
 
     /// The first error that concerns somebody.
-    pub(crate) fn concerning(self, concern: &Concern) -> Result<(), L::Error> {
+    pub(crate) fn concerning(self, concern: &Concern) -> Result<(), F::Error> {
         let failed = self.failed.into_iter().find(|(store, _)| concern.store(*store));
         let refused = self.refused.into_iter().find(|one| concern.dataset(one.dataset));
         let error = failed.map(|(_, error)| error).or(refused.map(|one| one.error));
@@ -84,13 +84,13 @@ impl<L: Layout> Saved<L> {
     }
 
     /// The chunks that were refused, unless a store failed.
-    pub(crate) fn apart(self) -> Result<Vec<Refused<L>>, L::Error> {
+    pub(crate) fn apart(self) -> Result<Vec<Refused<F>>, F::Error> {
         let first = self.failed.into_iter().next();
         first.map_or(Ok(self.refused), |(_, error)| Err(error))
     }
 
     /// One error, whatever its kind.
-    pub(crate) fn result(self) -> Result<(), L::Error> {
+    pub(crate) fn result(self) -> Result<(), F::Error> {
         match self.apart()?.into_iter().next() {
             Some(refused) => Err(refused.error),
             None => Ok(()),

@@ -15,14 +15,14 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::absent::Name;
-use crate::access::{Access, Plan, Served};
+use crate::access::{Access, Plan, Request, Served};
 use crate::admission::Admitted;
 use crate::budget::Reservation;
 use crate::cache::Shared;
 use crate::executor::Executor;
-use crate::layout::Layout;
-use crate::member::Member;
-use crate::moves::{Moves, pass};
+use crate::layout::{Family, Layout, Unchunked};
+use crate::member::{Data, Member};
+use crate::moves::{Moves, pass_unchunked};
 use crate::plan::Group;
 use crate::shield::shield;
 use crate::slot::{Fetched, Slot};
@@ -31,10 +31,25 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 /// Below this, copying is quicker than telling another thread to.
 const WORTH_SHARING: u64 = 1 << 20;
 
-/// One chunk's share of a request.
-pub(crate) struct Item<'m, L: Layout, A> {
-    pub(crate) member: &'m Arc<Member<L>>,
-    pub(crate) key: L::Key,
+/// One chunk's share of a request, as it comes; or one of data that are not in chunks.
+pub(crate) struct Share<'m, F: Family, A> {
+    pub(crate) member: &'m Arc<Member<F>>,
+    pub(crate) key: F::Key,
+    pub(crate) hash: u64,
+    pub(crate) access: A,
+}
+
+impl<'m, F: Family, A> Share<'m, F, A> {
+    pub(crate) fn new(member: &'m Arc<Member<F>>, key: F::Key, access: A) -> Self {
+        Share { member, hash: member.hash(&key), key, access }
+    }
+}
+
+/// One chunk's share of a request that has its turn.
+pub(crate) struct Item<'m, F: Family, A> {
+    pub(crate) member: &'m Arc<Member<F>>,
+    pub(crate) layout: &'m Arc<dyn Layout<F>>,
+    pub(crate) key: F::Key,
     pub(crate) hash: u64,
     pub(crate) access: A,
     /// What the access needs.
@@ -47,36 +62,39 @@ pub(crate) struct Item<'m, L: Layout, A> {
     pub(crate) fetched: Option<Fetched>,
 }
 
-impl<'m, L: Layout, A: Access<L>> Item<'m, L, A> {
-    pub(crate) fn new(member: &'m Arc<Member<L>>, key: L::Key, access: A) -> Self {
-        let hash = member.hash(&key);
-        let plan = access.plan(&member.layout, &key, None);
-        Item { member, hash, key, access, plan, crowded: false, refused: false, fetched: None }
+impl<'m, F: Family, A: Access<F>> Item<'m, F, A> {
+    pub(crate) fn new(share: Share<'m, F, A>, layout: &'m Arc<dyn Layout<F>>) -> Self {
+        let Share { member, key, hash, access } = share;
+        let plan = access.plan(&**layout, &key, None);
+        let (crowded, refused, fetched) = (false, false, None);
+        Item { member, layout, hash, key, access, plan, crowded, refused, fetched }
     }
+}
 
-    pub(crate) fn name(&self) -> Name<'_, L::Key> {
+impl<F: Family, A> Item<'_, F, A> {
+    pub(crate) fn name(&self) -> Name<'_, F::Key> {
         self.member.name(self.hash, &self.key)
     }
 }
 
 /// A chunk to be looked for once more.
-pub(crate) struct Retry<'m, L: Layout, A> {
-    pub(crate) item: Item<'m, L, A>,
+pub(crate) struct Retry<'m, F: Family, A> {
+    pub(crate) item: Item<'m, F, A>,
     /// Where another request is loading it; `None` if it has left.
-    pub(crate) slot: Option<Arc<Slot<L>>>,
+    pub(crate) slot: Option<Arc<Slot<F>>>,
 }
 
 /// What the tasks of a request leave behind for the calling thread.
-pub(crate) struct Round<'m, L: Layout, A> {
-    pub(crate) retry: Mutex<Vec<Retry<'m, L, A>>>,
+pub(crate) struct Round<'m, F: Family, A> {
+    pub(crate) retry: Mutex<Vec<Retry<'m, F, A>>>,
     /// Chunks in which nothing is left.
-    pub(crate) emptied: Mutex<Vec<Arc<Slot<L>>>>,
+    pub(crate) emptied: Mutex<Vec<Arc<Slot<F>>>>,
     pub(crate) executor: Arc<dyn Executor>,
-    error: Mutex<Option<L::Error>>,
+    error: Mutex<Option<F::Error>>,
     failed: AtomicBool,
 }
 
-impl<'m, L: Layout, A> Round<'m, L, A> {
+impl<'m, F: Family, A> Round<'m, F, A> {
     pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
         Round {
             executor,
@@ -92,7 +110,7 @@ impl<'m, L: Layout, A> Round<'m, L, A> {
     }
 
     /// Runs a step of a task, unless one has failed; keeps the first error.
-    fn attempt(&self, step: impl FnOnce() -> Result<(), L::Error>) {
+    fn attempt(&self, step: impl FnOnce() -> Result<(), F::Error>) {
         if self.failed() {
             return;
         }
@@ -102,26 +120,38 @@ impl<'m, L: Layout, A> Round<'m, L, A> {
         }
     }
 
-    fn result(&self) -> Result<(), L::Error> {
+    fn result(&self) -> Result<(), F::Error> {
         self.error.lock().take().map_or(Ok(()), Err)
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Serves a request that has its turn; chunks of one dataset stand together.
-    pub(crate) fn run<'m, A: Access<L>>(&self, items: Vec<Item<'m, L, A>>) -> Result<(), L::Error> {
-        self.run_on(self.executor(), items)
+    pub(crate) fn run<'m, A: Request<F>>(
+        &self,
+        shares: Vec<Share<'m, F, A>>,
+    ) -> Result<(), F::Error> {
+        self.run_on(self.executor(), shares)
     }
 
     /// As [`run`](Self::run), with the help of these threads.
-    pub(crate) fn run_on<'m, A: Access<L>>(
+    pub(crate) fn run_on<'m, A: Request<F>>(
         &self,
         executor: Arc<dyn Executor>,
-        items: Vec<Item<'m, L, A>>,
-    ) -> Result<(), L::Error> {
+        shares: Vec<Share<'m, F, A>>,
+    ) -> Result<(), F::Error> {
+        let (items, unchunked) = divided(shares);
         let members = tally(&items);
         let through = if A::WRITES { through(&items) } else { Vec::new() };
-        let served = self.run_rounds(executor, items, &members);
+        if items.is_empty() {
+            // Nothing of it is kept, but it ends a rest of the cache.
+            self.arrive(0);
+        }
+        let passed = serve_unchunked(unchunked, &*executor);
+        let served = match passed.is_ok() && !items.is_empty() {
+            true => self.run_rounds(executor, items, &members),
+            false => passed,
+        };
         let stored = through.iter().map(|(member, names)| self.save_named(member, names));
         let served = served.and(stored.fold(Ok(()), Result::and));
         self.review();
@@ -133,12 +163,12 @@ impl<L: Layout> Shared<L> {
         served
     }
 
-    fn run_rounds<'m, A: Access<L>>(
+    fn run_rounds<'m, A: Access<F>>(
         &self,
         executor: Arc<dyn Executor>,
-        mut items: Vec<Item<'m, L, A>>,
-        asked: &Tally<'m, L>,
-    ) -> Result<(), L::Error> {
+        mut items: Vec<Item<'m, F, A>>,
+        asked: &Tally<'m, F>,
+    ) -> Result<(), F::Error> {
         // Counted in the first round only.
         let mut asked = Some(asked);
         loop {
@@ -157,12 +187,12 @@ impl<L: Layout> Shared<L> {
         }
     }
 
-    fn run_round<'m, A: Access<L>>(
+    fn run_round<'m, A: Access<F>>(
         &self,
-        items: Vec<Item<'m, L, A>>,
-        round: &Round<'m, L, A>,
-        asked: Option<&Tally<'m, L>>,
-    ) -> Result<(), L::Error> {
+        items: Vec<Item<'m, F, A>>,
+        round: &Round<'m, F, A>,
+        asked: Option<&Tally<'m, F>>,
+    ) -> Result<(), F::Error> {
         let missed = self.serve_resident(items, round);
         round.result()?;
         if let Some(asked) = asked {
@@ -171,8 +201,6 @@ impl<L: Layout> Shared<L> {
                 self.arrive(expected_bytes(asked));
             }
         }
-        let missed = pass_by(missed, round);
-        round.result()?;
         if missed.is_empty() {
             return Ok(());
         }
@@ -186,8 +214,8 @@ impl<L: Layout> Shared<L> {
     /// A request of many groups waits until it can run without disturbing others like it.
     fn admit_large<'m, A>(
         &self,
-        groups: &VecDeque<Group<'m, L, A>>,
-        round: &Round<'m, L, A>,
+        groups: &VecDeque<Group<'m, F, A>>,
+        round: &Round<'m, F, A>,
     ) -> Option<Admitted<'_>> {
         if groups.len() == 1 {
             return None;
@@ -201,11 +229,11 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Serves what is in memory and returns the rest.
-    fn serve_resident<'m, A: Access<L>>(
+    fn serve_resident<'m, A: Access<F>>(
         &self,
-        items: Vec<Item<'m, L, A>>,
-        round: &Round<'m, L, A>,
-    ) -> Vec<Item<'m, L, A>> {
+        items: Vec<Item<'m, F, A>>,
+        round: &Round<'m, F, A>,
+    ) -> Vec<Item<'m, F, A>> {
         let bytes = items.iter().map(bytes_used).fold(0, u64::saturating_add);
         filter(items, bytes >= WORTH_SHARING, round, |item| {
             item.crowded = false;
@@ -221,11 +249,11 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Handles groups on all threads, until the line is empty or something fails.
-    fn work_off<'m, A: Access<L>>(
+    fn work_off<'m, A: Access<F>>(
         &self,
-        groups: VecDeque<Group<'m, L, A>>,
-        round: &Round<'m, L, A>,
-    ) -> Result<(), L::Error> {
+        groups: VecDeque<Group<'m, F, A>>,
+        round: &Round<'m, F, A>,
+    ) -> Result<(), F::Error> {
         let line = Mutex::new(groups);
         let mut granted = None;
         loop {
@@ -256,11 +284,11 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Takes groups from the line as long as there is room for them.
-    fn work<'m, A: Access<L>>(
+    fn work<'m, A: Access<F>>(
         &self,
-        line: &Mutex<VecDeque<Group<'m, L, A>>>,
-        granted: Option<(Reservation<'_, L>, Group<'m, L, A>)>,
-        round: &Round<'m, L, A>,
+        line: &Mutex<VecDeque<Group<'m, F, A>>>,
+        granted: Option<(Reservation<'_, F>, Group<'m, F, A>)>,
+        round: &Round<'m, F, A>,
     ) {
         if let Some((mut room, group)) = granted {
             round.attempt(|| self.handle(group.tasks, &mut room, round));
@@ -276,59 +304,72 @@ impl<L: Layout> Shared<L> {
     }
 }
 
-/// Serves requests of layouts that keep nothing in the cache, and returns the others.
-fn pass_by<'m, L: Layout, A: Access<L>>(
-    items: Vec<Item<'m, L, A>>,
-    round: &Round<'m, L, A>,
-) -> Vec<Item<'m, L, A>> {
-    let passes = |item: &Item<'m, L, A>| !item.refused && item.member.layout.bypass();
-    if !runs(&items).any(|same| passes(&same[0])) {
-        return items;
+/// The shares of chunks, and those of data that are not in chunks.
+fn divided<'m, F: Family, A: Access<F>>(
+    shares: Vec<Share<'m, F, A>>,
+) -> (Vec<Item<'m, F, A>>, Vec<Passing<'m, F, A>>) {
+    let (mut items, mut unchunked) = (Vec::with_capacity(shares.len()), Vec::new());
+    for share in shares {
+        match &share.member.data {
+            Data::Chunks(layout) => items.push(Item::new(share, layout)),
+            Data::Unchunked(data) => unchunked.push((share, &**data)),
+        }
     }
-    let (mut passing, mut rest): (Vec<_>, Vec<_>) = items.into_iter().partition(passes);
-    passing.sort_by_key(|item| (item.member.layout.store(), item.member.id));
-    for same in passing.chunk_by_mut(|a, b| a.member.layout.store() == b.member.layout.store()) {
-        round.attempt(|| pass_together(same, &*round.executor));
+    (items, unchunked)
+}
+
+/// A share of a request of data that are not in chunks, and those data.
+type Passing<'m, F, A> = (Share<'m, F, A>, &'m dyn Unchunked<F>);
+
+/// Serves requests of data that are not in chunks, store by store.
+fn serve_unchunked<F: Family, A: Request<F>>(
+    mut shares: Vec<Passing<'_, F, A>>,
+    executor: &dyn Executor,
+) -> Result<(), F::Error> {
+    shares.iter().for_each(|(share, _)| share.member.counters.misses.add(1));
+    shares.sort_by_key(|(share, data)| (data.id(), share.member.id));
+    for same in shares.chunk_by_mut(|(_, a), (_, b)| a.id() == b.id()) {
+        shield(|| pass_together(same, executor))?;
     }
-    rest.extend(passing.into_iter().filter(|item| item.refused));
-    rest
+    Ok(())
 }
 
 /// Serves requests of one store past the cache: what is only to be moved, all at once.
-fn pass_together<L: Layout, A: Access<L>>(
-    items: &mut [Item<'_, L, A>],
+fn pass_together<F: Family, A: Request<F>>(
+    shares: &mut [Passing<'_, F, A>],
     executor: &dyn Executor,
-) -> Result<(), L::Error> {
-    let Some(first) = items.first() else { return Ok(()) };
-    let layout = &*first.member.layout;
+) -> Result<(), F::Error> {
+    let Some(&(_, data)) = shares.first() else { return Ok(()) };
     // Two writes of one dataset may touch the same bytes between their cells.
-    let again = A::WRITES && items.windows(2).any(|two| Arc::ptr_eq(two[0].member, two[1].member));
-    let size = if again { items.len() } else { items.len().div_ceil(executor.threads()) };
-    let shares: Vec<_> =
-        items.chunks_mut(size).map(|items| Mutex::new((items, Moves::new(), Ok(())))).collect();
-    executor.run(shares.len(), &|i| {
-        // Each share has its own thread: the lock is for the compiler.
-        let (items, moves, result) = &mut *shares[i].lock();
-        let mut items = std::mem::take(items).iter_mut();
-        *result = shield(|| items.try_for_each(|item| pass(item, None, moves).map(drop)));
+    let same = |two: &[Passing<'_, F, A>]| Arc::ptr_eq(two[0].0.member, two[1].0.member);
+    let again = A::WRITES && shares.windows(2).any(same);
+    let size = if again { shares.len() } else { shares.len().div_ceil(executor.threads()) };
+    let parts: Vec<_> =
+        shares.chunks_mut(size).map(|shares| Mutex::new((shares, Moves::new(), Ok(())))).collect();
+    executor.run(parts.len(), &|i| {
+        // Each part has its own thread: the lock is for the compiler.
+        let (shares, moves, result) = &mut *parts[i].lock();
+        let mut shares = std::mem::take(shares).iter_mut();
+        *result =
+            shield(|| shares.try_for_each(|(share, data)| pass_unchunked(share, *data, moves)));
     });
     let mut all = Moves::new();
-    for share in shares {
-        let (_, moves, result) = share.into_inner();
+    for part in parts {
+        let (_, moves, result) = part.into_inner();
         result?;
         all.append(moves);
     }
-    all.carry_out_shared(layout, executor)
+    all.carry_out_shared(data, executor)
 }
 
 /// Handles each item, on several threads if `share`, and returns those not done, in their order.
-fn filter<'m, L: Layout, A: Access<L>>(
-    mut items: Vec<Item<'m, L, A>>,
+fn filter<'m, F: Family, A: Access<F>>(
+    mut items: Vec<Item<'m, F, A>>,
     share: bool,
-    round: &Round<'m, L, A>,
-    handle: impl Fn(&mut Item<'m, L, A>) -> Result<bool, L::Error> + Sync,
-) -> Vec<Item<'m, L, A>> {
-    let left = |item: &mut Item<'m, L, A>| {
+    round: &Round<'m, F, A>,
+    handle: impl Fn(&mut Item<'m, F, A>) -> Result<bool, F::Error> + Sync,
+) -> Vec<Item<'m, F, A>> {
+    let left = |item: &mut Item<'m, F, A>| {
         let mut done = false;
         round.attempt(|| handle(item).map(|answer| done = answer));
         !done
@@ -347,31 +388,31 @@ fn filter<'m, L: Layout, A: Access<L>>(
 }
 
 /// How many chunks of each dataset.
-type Tally<'m, L> = SmallVec<[(&'m Arc<Member<L>>, u64); 1]>;
+type Tally<'m, F> = SmallVec<[(&'m Arc<Member<F>>, u64); 1]>;
 
 /// Chunks of one dataset that stand together.
-pub(crate) fn runs<'i, 'm, L: Layout, A>(
-    items: &'i [Item<'m, L, A>],
-) -> impl Iterator<Item = &'i [Item<'m, L, A>]> {
+pub(crate) fn runs<'i, 'm, F: Family, A>(
+    items: &'i [Item<'m, F, A>],
+) -> impl Iterator<Item = &'i [Item<'m, F, A>]> {
     items.chunk_by(|a, b| Arc::ptr_eq(a.member, b.member))
 }
 
-fn tally<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Tally<'m, L> {
+fn tally<'m, F: Family, A>(items: &[Item<'m, F, A>]) -> Tally<'m, F> {
     runs(items).map(|same| (same[0].member, same.len() as u64)).collect()
 }
 
 /// The chunks that are to be stored before the request ends, as their datasets want it.
-fn through<'m, L: Layout, A>(items: &[Item<'m, L, A>]) -> Vec<Through<'m, L>> {
+fn through<'m, F: Family, A>(items: &[Item<'m, F, A>]) -> Vec<Through<'m, F>> {
     let wanted = runs(items).filter(|same| same[0].member.options().write_through);
-    let name = |item: &Item<'m, L, A>| (item.hash, item.key.clone());
+    let name = |item: &Item<'m, F, A>| (item.hash, item.key.clone());
     wanted.map(|same| (same[0].member, same.iter().map(name).collect())).collect()
 }
 
 /// Chunks of a dataset, by hash and key.
-type Through<'m, L> = (&'m Arc<Member<L>>, Vec<(u64, <L as Layout>::Key)>);
+type Through<'m, F> = (&'m Arc<Member<F>>, Vec<(u64, <F as Family>::Key)>);
 
 /// About the bytes that an access moves, should the chunk be resident.
-fn bytes_used<L: Layout, A>(item: &Item<'_, L, A>) -> u64 {
+fn bytes_used<F: Family, A>(item: &Item<'_, F, A>) -> u64 {
     let largest = item.member.largest();
     match item.plan.share() {
         None => largest,
@@ -380,14 +421,14 @@ fn bytes_used<L: Layout, A>(item: &Item<'_, L, A>) -> u64 {
 }
 
 /// About the memory that chunks will take, by what is known of their datasets.
-fn expected_bytes<L: Layout>(asked: &Tally<'_, L>) -> u64 {
+fn expected_bytes<F: Family>(asked: &Tally<'_, F>) -> u64 {
     let kept = asked.iter().filter(|(member, _)| !member.goes_direct());
     kept.map(|(member, chunks)| member.largest().saturating_mul(*chunks))
         .fold(0, u64::saturating_add)
 }
 
 /// Counts what was found and what was not. Those who missed are in the order of those who asked.
-fn count_hits<L: Layout>(asked: &Tally<'_, L>, missed: &Tally<'_, L>) {
+fn count_hits<F: Family>(asked: &Tally<'_, F>, missed: &Tally<'_, F>) {
     let mut missed = missed.iter().peekable();
     for (member, count) in asked {
         let next = missed.next_if(|(other, _)| Arc::ptr_eq(other, member));

@@ -15,8 +15,9 @@
 
 use hashbrown::HashTable;
 
-use crate::layout::{Encoded, Layout, Part};
+use crate::layout::{Encoded, Family, Layout, Part};
 use crate::member::Member;
+use crate::request::Item;
 use crate::sync::{
     Arc, AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard, Ordering, RwLock, RwLockReadGuard,
     RwLockWriteGuard,
@@ -37,15 +38,17 @@ pub(crate) const NOT_RESIDENT: u32 = u32::MAX;
 /// Aligned so that what is written at each use, the lock and the count of its users, shares no pair of cache
 /// lines, which are fetched together, with another slot.
 #[repr(align(128))]
-pub(crate) struct Slot<L: Layout> {
-    pub(crate) member: Arc<Member<L>>,
-    pub(crate) key: L::Key,
+pub(crate) struct Slot<F: Family> {
+    pub(crate) member: Arc<Member<F>>,
+    /// The member's.
+    pub(crate) layout: Arc<dyn Layout<F>>,
+    pub(crate) key: F::Key,
     pub(crate) hash: u64,
     /// The budget's number of this slot; changes only under the budget's lock.
     pub(crate) id: AtomicU32,
     /// Whether it was loaded ahead and nobody has used it yet.
     ahead: AtomicBool,
-    body: RwLock<Body<L>>,
+    body: RwLock<Body<F>>,
     loading: Mutex<Progress>,
     loaded: Condvar,
 }
@@ -89,33 +92,33 @@ impl Loading {
 }
 
 /// What the slot's lock guards.
-pub(crate) struct Body<L: Layout> {
-    pub(crate) chunk: Option<L::Chunk>,
+pub(crate) struct Body<F: Family> {
+    pub(crate) chunk: Option<F::Chunk>,
     /// What of the chunk is there.
     pub(crate) part: Part,
     /// Counts the changes to the chunk.
     pub(crate) version: u64,
     /// The chunk as it is, encoded before it has to be.
-    pub(crate) early: Option<Arc<Encoded<L::Tag>>>,
+    pub(crate) early: Option<Arc<Encoded<F::Tag>>>,
 }
 
-impl<L: Layout> Body<L> {
+impl<F: Family> Body<F> {
     /// The chunk, if it is here and holds `part`.
-    pub(crate) fn chunk_with(&self, part: Part) -> Option<&L::Chunk> {
+    pub(crate) fn chunk_with(&self, part: Part) -> Option<&F::Chunk> {
         self.chunk.as_ref().filter(|_| self.part >= part)
     }
 }
 
-impl<L: Layout> Slot<L> {
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Body<L>> {
+impl<F: Family> Slot<F> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Body<F>> {
         self.body.read()
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Body<L>> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Body<F>> {
         self.body.write()
     }
 
-    fn is(&self, member: &Member<L>, hash: u64, key: &L::Key) -> bool {
+    fn is(&self, member: &Member<F>, hash: u64, key: &F::Key) -> bool {
         self.hash == hash && std::ptr::eq(&*self.member, member) && self.key == *key
     }
 
@@ -166,13 +169,13 @@ impl<L: Layout> Slot<L> {
 /// The right and the duty to load a chunk into a slot.
 ///
 /// Dropped without [`settle`](Claim::settle), the slot is gone and those who wait try themselves.
-pub(crate) struct Claim<'t, L: Layout> {
-    table: &'t Table<L>,
-    slot: Option<Arc<Slot<L>>>,
+pub(crate) struct Claim<'t, F: Family> {
+    table: &'t Table<F>,
+    slot: Option<Arc<Slot<F>>>,
 }
 
-impl<L: Layout> Claim<'_, L> {
-    pub(crate) fn slot(&self) -> &Arc<Slot<L>> {
+impl<F: Family> Claim<'_, F> {
+    pub(crate) fn slot(&self) -> &Arc<Slot<F>> {
         self.slot.as_ref().expect("a claim has its slot until it is settled")
     }
 
@@ -198,7 +201,7 @@ impl<L: Layout> Claim<'_, L> {
     }
 }
 
-impl<L: Layout> Drop for Claim<'_, L> {
+impl<F: Family> Drop for Claim<'_, F> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
             self.table.remove(&slot);
@@ -208,46 +211,48 @@ impl<L: Layout> Drop for Claim<'_, L> {
 }
 
 /// What a request finds for a chunk it wants to load.
-pub(crate) enum Found<'t, L: Layout> {
+pub(crate) enum Found<'t, F: Family> {
     /// Nobody had it: the request loads it.
-    Claimed(Claim<'t, L>),
+    Claimed(Claim<'t, F>),
     /// Another request is loading it.
-    Loading(Arc<Slot<L>>),
+    Loading(Arc<Slot<F>>),
     /// It is here, or was a moment ago.
-    Ready(Arc<Slot<L>>),
+    Ready(Arc<Slot<F>>),
 }
 
 /// All slots, by dataset and key.
-pub(crate) struct Table<L: Layout> {
-    shards: Box<[Shard<L>]>,
+pub(crate) struct Table<F: Family> {
+    shards: Box<[Shard<F>]>,
 }
 
 /// Aligned so that two shards' locks do not share a cache line, nor a pair that is fetched together.
 #[repr(align(128))]
-struct Shard<L: Layout>(Mutex<HashTable<Arc<Slot<L>>>>);
+struct Shard<F: Family>(Mutex<HashTable<Arc<Slot<F>>>>);
 
-impl<L: Layout> Table<L> {
+impl<F: Family> Table<F> {
     pub(crate) fn new() -> Self {
         Table { shards: (0..SHARDS).map(|_| Shard(Mutex::new(HashTable::new()))).collect() }
     }
 
-    fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<Slot<L>>>> {
+    fn shard(&self, hash: u64) -> &Mutex<HashTable<Arc<Slot<F>>>> {
         &self.shards[(hash >> 40) as usize % SHARDS].0
     }
 
-    pub(crate) fn find(&self, member: &Member<L>, hash: u64, key: &L::Key) -> Option<Arc<Slot<L>>> {
+    pub(crate) fn find(&self, member: &Member<F>, hash: u64, key: &F::Key) -> Option<Arc<Slot<F>>> {
         let shard = self.shard(hash).lock();
         shard.find(hash, |slot| slot.is(member, hash, key)).cloned()
     }
 
     /// The slot of a chunk, or a claim to a new one.
-    pub(crate) fn claim(&self, member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Found<'_, L> {
+    pub(crate) fn claim<A>(&self, item: &Item<'_, F, A>) -> Found<'_, F> {
+        let Item { member, layout, hash, key, .. } = item;
+        let hash = *hash;
         let slot = {
             let mut shard = self.shard(hash).lock();
             match shard.find(hash, |slot| slot.is(member, hash, key)) {
                 Some(slot) => Arc::clone(slot),
                 None => {
-                    let slot = Arc::new(new_slot(member, hash, key));
+                    let slot = Arc::new(new_slot(member, layout, hash, key));
                     shard.insert_unique(hash, Arc::clone(&slot), |slot| slot.hash);
                     return Found::Claimed(Claim { table: self, slot: Some(slot) });
                 }
@@ -259,7 +264,7 @@ impl<L: Layout> Table<L> {
 
     /// Waits until a slot is ready or gone; makes it so if nobody is at it, and returns what was
     /// fetched for it.
-    pub(crate) fn wait(&self, slot: &Arc<Slot<L>>) -> Option<Fetched> {
+    pub(crate) fn wait(&self, slot: &Arc<Slot<F>>) -> Option<Fetched> {
         let mut progress = slot.loading.lock();
         progress.waiting += 1;
         while matches!(progress.loading, Loading::Busy) {
@@ -277,7 +282,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Takes this very slot out, if it is in.
-    pub(crate) fn remove(&self, slot: &Arc<Slot<L>>) {
+    pub(crate) fn remove(&self, slot: &Arc<Slot<F>>) {
         let mut shard = self.shard(slot.hash).lock();
         if let Ok(entry) = shard.find_entry(slot.hash, |other| Arc::ptr_eq(other, slot)) {
             entry.remove();
@@ -285,9 +290,15 @@ impl<L: Layout> Table<L> {
     }
 }
 
-fn new_slot<L: Layout>(member: &Arc<Member<L>>, hash: u64, key: &L::Key) -> Slot<L> {
+fn new_slot<F: Family>(
+    member: &Arc<Member<F>>,
+    layout: &Arc<dyn Layout<F>>,
+    hash: u64,
+    key: &F::Key,
+) -> Slot<F> {
     Slot {
         member: Arc::clone(member),
+        layout: Arc::clone(layout),
         key: key.clone(),
         hash,
         id: AtomicU32::new(NOT_RESIDENT),

@@ -7,8 +7,9 @@
 
 use crate::absent::PART;
 use crate::cache::{ChunkCache, Shared};
+use crate::error::CacheError;
 use crate::handles::Dataset;
-use crate::layout::{Fetch, Layout, Part, Stored};
+use crate::layout::{Family, Fetch, Part, Stored};
 use crate::load::zeroed;
 use crate::member::Member;
 use crate::order::{Keys, Kind};
@@ -22,7 +23,7 @@ use crate::writeback::{Loose, store};
 /// Where and how a chunk is stored, and its stored bytes.
 pub type StoredChunk<T> = (Stored<T>, Vec<u8>);
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// Where and how a chunk is stored, after writing it back if it has changes; `None`: it is not
     /// stored.
     ///
@@ -30,9 +31,9 @@ impl<L: Layout> ChunkCache<L> {
     /// [`read_stored`](Self::read_stored).
     pub fn find_stored(
         &self,
-        dataset: &Dataset<L>,
-        key: &L::Key,
-    ) -> Result<Option<Stored<L::Tag>>, L::Error> {
+        dataset: &Dataset<F>,
+        key: &F::Key,
+    ) -> Result<Option<Stored<F::Tag>>, F::Error> {
         let member = self.member(dataset)?;
         let _place = member.order.enter(Kind::Read, only(key));
         self.shared.find_stored(member, key)
@@ -42,15 +43,18 @@ impl<L: Layout> ChunkCache<L> {
     /// is not stored.
     pub fn read_stored(
         &self,
-        dataset: &Dataset<L>,
-        key: &L::Key,
-    ) -> Result<Option<StoredChunk<L::Tag>>, L::Error> {
+        dataset: &Dataset<F>,
+        key: &F::Key,
+    ) -> Result<Option<StoredChunk<F::Tag>>, F::Error> {
         let member = self.member(dataset)?;
         let _place = member.order.enter(Kind::Read, only(key));
-        let Some(stored) = self.shared.find_stored(member, key)? else { return Ok(None) };
+        let (Some(layout), Some(stored)) = (member.layout(), self.shared.find_stored(member, key)?)
+        else {
+            return Ok(None);
+        };
         let mut bytes = zeroed(stored.len)?;
         let mut read = [Fetch { offset: stored.offset, buffer: &mut bytes }];
-        shield(|| member.layout.fetch(&mut read))?;
+        shield(|| layout.chunks().fetch(&mut read))?;
         member.counters.bytes_fetched.add(stored.len);
         Ok(Some((stored, bytes)))
     }
@@ -61,32 +65,33 @@ impl<L: Layout> ChunkCache<L> {
     /// If that fails, the chunk is as it was.
     pub fn write_stored(
         &self,
-        dataset: &Dataset<L>,
-        key: &L::Key,
+        dataset: &Dataset<F>,
+        key: &F::Key,
         bytes: &[u8],
-        tag: L::Tag,
-    ) -> Result<(), L::Error> {
+        tag: F::Tag,
+    ) -> Result<(), F::Error> {
         let member = self.member(dataset)?;
         let _place = member.order.enter(Kind::Write, only(key));
         self.shared.write_stored(member, key, bytes, tag)
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     fn find_stored(
         &self,
-        member: &Arc<Member<L>>,
-        key: &L::Key,
-    ) -> Result<Option<Stored<L::Tag>>, L::Error> {
+        member: &Arc<Member<F>>,
+        key: &F::Key,
+    ) -> Result<Option<Stored<F::Tag>>, F::Error> {
+        let Some(layout) = member.layout() else { return Ok(None) };
         if let Some(slot) = self.table.find(member, member.hash(key), key) {
             self.save(self.budget.begin_saving(vec![slot])).result()?;
         }
-        let found = shield(|| look_up(&*member.layout, std::slice::from_ref(key)))?;
+        let found = shield(|| look_up(layout.chunks(), std::slice::from_ref(key)))?;
         Ok(found.into_iter().next().flatten())
     }
 
     /// To be called before a chunk may come to be stored.
-    pub(crate) fn forget_absent(&self, member: &Member<L>, hash: u64, key: &L::Key) {
+    pub(crate) fn forget_absent(&self, member: &Member<F>, hash: u64, key: &F::Key) {
         let mut known = self.absent.lock();
         if !known.is_empty() {
             known.remove(&member.name(hash, key));
@@ -102,17 +107,19 @@ impl<L: Layout> Shared<L> {
 
     pub(crate) fn write_stored(
         &self,
-        member: &Arc<Member<L>>,
-        key: &L::Key,
+        member: &Arc<Member<F>>,
+        key: &F::Key,
         bytes: &[u8],
-        tag: L::Tag,
-    ) -> Result<(), L::Error> {
+        tag: F::Tag,
+    ) -> Result<(), F::Error> {
+        let layout = member.layout().ok_or(CacheError::NoChunks)?;
         let hash = member.hash(key);
         self.forget_absent(member, hash, key);
         let slot = self.table.find(member, hash, key);
         // A dirty image must not be written back over the new bytes.
         let _held = slot.as_ref().map(|slot| self.budget.hold_saves(slot));
-        let stored = shield(|| store(member, &[Loose { key, pieces: [bytes, &[]], tag }]));
+        let chunk = Loose { key, pieces: [bytes, &[]], tag };
+        let stored = shield(|| store(member, layout.chunks(), vec![chunk]));
         if let Some(slot) = &slot {
             match stored {
                 Ok(()) => self.remove(slot, slot.write(), Reason::Discard),
@@ -124,7 +131,7 @@ impl<L: Layout> Shared<L> {
 
     /// Notes that what is stored of a chunk may no longer be what is in its slot: a chunk that is
     /// stored in place may be half overwritten.
-    fn spoil(&self, slot: &Slot<L>) {
+    fn spoil(&self, slot: &Slot<F>) {
         let mut body = slot.write();
         self.drop_early(slot, &mut body);
         if body.chunk_with(Part::All).is_some() {

@@ -10,7 +10,7 @@
 
 use crate::budget::{Reservation, Saving};
 use crate::cache::Shared;
-use crate::layout::{Encoded, Layout, Placement, Put};
+use crate::layout::{ChunkStore, Encoded, Family, Placement, Put};
 use crate::member::Member;
 use crate::order::{Entry, Kind, Order};
 use crate::refused::{Refused, Saved};
@@ -23,15 +23,15 @@ use crate::sync::{Arc, Mutex};
 const GROUPS: usize = 8;
 
 /// A chunk ready to be stored.
-struct Ready<L: Layout> {
-    slot: Arc<Slot<L>>,
+struct Ready<F: Family> {
+    slot: Arc<Slot<F>>,
     version: u64,
-    encoded: Arc<Encoded<L::Tag>>,
+    encoded: Arc<Encoded<F::Tag>>,
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Writes back what is given, all of it even if some of it fails.
-    pub(crate) fn save(&self, saving: Saving<'_, L>) -> Saved<L> {
+    pub(crate) fn save(&self, saving: Saving<'_, F>) -> Saved<F> {
         self.save_in_batches(saving, |_| ())
     }
 
@@ -39,9 +39,9 @@ impl<L: Layout> Shared<L> {
     /// batch: if it lets them go, there is room for more in the next.
     pub(crate) fn save_in_batches(
         &self,
-        mut saving: Saving<'_, L>,
-        done: impl Fn(&[Arc<Slot<L>>]),
-    ) -> Saved<L> {
+        mut saving: Saving<'_, F>,
+        done: impl Fn(&[Arc<Slot<F>>]),
+    ) -> Saved<F> {
         saving.sort();
         let mut saved = Saved::all();
         while !saving.slots().is_empty() {
@@ -57,7 +57,7 @@ impl<L: Layout> Shared<L> {
 
     /// Encodes and stores chunks for whose encodings there is room: a group of them is stored while
     /// other threads encode the next, and groups are stored in their order.
-    fn save_batch(&self, slots: &[Arc<Slot<L>>]) -> Saved<L> {
+    fn save_batch(&self, slots: &[Arc<Slot<F>>]) -> Saved<F> {
         let executor = self.executor();
         let size = match executor.threads() {
             // Nobody to share with: as few calls as there can be.
@@ -68,7 +68,7 @@ impl<L: Layout> Shared<L> {
         let encoded: Vec<_> = groups.iter().map(|_| Mutex::new(None)).collect();
         // The next group to be stored, and what became of those before.
         let stored = Mutex::new((0, Saved::all()));
-        let store = |(next, saved): &mut (usize, Saved<L>)| {
+        let store = |(next, saved): &mut (usize, Saved<F>)| {
             while let Some(group) = encoded.get(*next).and_then(|group| group.lock().take()) {
                 saved.then(self.store_group(group));
                 *next += 1;
@@ -89,7 +89,7 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Stores chunks that have been encoded, all that could be.
-    fn store_group(&self, group: Vec<(&Arc<Slot<L>>, EncodedChunk<L>)>) -> Saved<L> {
+    fn store_group(&self, group: Vec<(&Arc<Slot<F>>, EncodedChunk<F>)>) -> Saved<F> {
         let mut saved = Saved::all();
         let mut ready = Vec::with_capacity(group.len());
         for (slot, outcome) in group {
@@ -100,31 +100,33 @@ impl<L: Layout> Shared<L> {
             }
         }
         for same in
-            ready.chunk_by(|a, b| a.slot.member.layout.store() == b.slot.member.layout.store())
+            ready.chunk_by(|a, b| a.slot.layout.chunks().id() == b.slot.layout.chunks().id())
         {
-            saved.store(same[0].slot.member.layout.store(), self.store_all(same));
+            saved.store(same[0].slot.layout.chunks().id(), self.store_all(same));
         }
         saved
     }
 
     /// Places chunks of datasets in one store and writes them all at once.
-    fn store_all(&self, chunks: &[Ready<L>]) -> Result<(), L::Error> {
+    fn store_all(&self, chunks: &[Ready<F>]) -> Result<(), F::Error> {
         let mut result = Ok(());
         let mut placed = Vec::new();
         for same in chunks.chunk_by(|a, b| a.slot.member.id == b.slot.member.id) {
-            match shield(|| Placed::new(same)) {
-                Ok(one) => placed.push(one),
+            let slot = &same[0].slot;
+            let loose = same.iter().map(Ready::loose).collect();
+            match shield(|| Placed::new(&slot.member, slot.layout.chunks(), loose)) {
+                Ok(one) => placed.push((same, one)),
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        match (write(&placed), &*placed) {
+        match (write(placed.iter().map(|(_, one)| one)), &*placed) {
             (written, [one]) => result.and(self.finish(one, written)),
             (Ok(()), all) => {
                 all.iter().fold(result, |so_far, one| so_far.and(self.finish(one, Ok(()))))
             }
             // Each by itself, so that none suffers for another.
             (Err(_), all) => all.iter().fold(result, |so_far, one| {
-                let written = write(std::slice::from_ref(one));
+                let written = write([&one.1]);
                 so_far.and(self.finish(one, written))
             }),
         }
@@ -133,18 +135,15 @@ impl<L: Layout> Shared<L> {
     /// Notes what is stored, or gives up the room for it.
     fn finish(
         &self,
-        placed: &Placed<'_, L>,
-        written: Result<(), L::Error>,
-    ) -> Result<(), L::Error> {
-        let Placed { chunks, member, placements } = placed;
-        let settled = shield(|| member.layout.settle(placements, written.is_ok()));
-        written.and(settled)?;
+        (chunks, placed): &(&[Ready<F>], Placed<'_, F>),
+        written: Result<(), F::Error>,
+    ) -> Result<(), F::Error> {
+        placed.settle(written)?;
         chunks.iter().for_each(|chunk| self.mark_saved(chunk));
-        member.count_stored(placements);
         Ok(())
     }
 
-    fn mark_saved(&self, chunk: &Ready<L>) {
+    fn mark_saved(&self, chunk: &Ready<F>) {
         let body = chunk.slot.read();
         // The body is held: no write can come between the question and the note.
         if body.version == chunk.version {
@@ -163,12 +162,12 @@ impl<L: Layout> Shared<L> {
     /// it is kept.
     pub(crate) fn keep_encoded(
         &self,
-        slot: &Arc<Slot<L>>,
-        room: &mut Reservation<'_, L>,
-    ) -> Result<bool, L::Error> {
+        slot: &Arc<Slot<F>>,
+        room: &mut Reservation<'_, F>,
+    ) -> Result<bool, F::Error> {
         let body = slot.read();
         let Some(chunk) = &body.chunk else { return Ok(false) };
-        let mut encoded = shield(|| slot.member.layout.encode(&slot.key, chunk))?;
+        let mut encoded = shield(|| slot.layout.encode(&slot.key, chunk))?;
         let version = body.version;
         drop(body);
         // What it shares with the chunk is counted there. Something is counted always: who counts nothing has not
@@ -187,14 +186,14 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Drops what was encoded early of a chunk that is about to be changed.
-    pub(crate) fn drop_early(&self, slot: &Slot<L>, body: &mut Body<L>) {
+    pub(crate) fn drop_early(&self, slot: &Slot<F>, body: &mut Body<F>) {
         if self.forget_early(slot, body) {
             slot.member.counters.rare().early_dropped.add(1);
         }
     }
 
     /// Lets go of what was encoded early of a chunk; tells whether there was anything.
-    fn forget_early(&self, slot: &Slot<L>, body: &mut Body<L>) -> bool {
+    fn forget_early(&self, slot: &Slot<F>, body: &mut Body<F>) -> bool {
         let early = body.early.take().is_some();
         if early {
             self.budget.drop_encoding(slot);
@@ -205,17 +204,17 @@ impl<L: Layout> Shared<L> {
     /// Writes back all dirty chunks of datasets whose writes are held back.
     pub(crate) fn flush_members(
         &self,
-        members: &[Arc<Member<L>>],
+        members: &[Arc<Member<F>>],
         evict: bool,
-    ) -> Result<(), L::Error> {
+    ) -> Result<(), F::Error> {
         self.save_members(members, evict).result()
     }
 
     /// The same, of datasets that are in their order; tells which chunks cannot be encoded.
     pub(crate) fn flush_apart(
         &self,
-        members: &[Arc<Member<L>>],
-    ) -> Result<Vec<Refused<L>>, L::Error> {
+        members: &[Arc<Member<F>>],
+    ) -> Result<Vec<Refused<F>>, F::Error> {
         let entries = members.iter().map(|member| Entry::of(&member.order, Kind::Flush));
         let _places = Order::enter_all(entries.collect());
         self.save_members(members, false).apart()
@@ -224,17 +223,17 @@ impl<L: Layout> Shared<L> {
     /// Writes back those of a dataset's chunks that are dirty.
     pub(crate) fn save_named(
         &self,
-        member: &Member<L>,
-        names: &[(u64, L::Key)],
-    ) -> Result<(), L::Error> {
-        let find = |(hash, key): &(u64, L::Key)| self.table.find(member, *hash, key);
+        member: &Member<F>,
+        names: &[(u64, F::Key)],
+    ) -> Result<(), F::Error> {
+        let find = |(hash, key): &(u64, F::Key)| self.table.find(member, *hash, key);
         let mut dirty = self.budget.dirty_among(names.iter().filter_map(find).collect());
         dirty.sort_by(|a, b| a.key.cmp(&b.key));
         dirty.dedup_by(|a, b| a.key == b.key);
         self.save(self.budget.begin_saving(dirty)).result()
     }
 
-    fn save_members(&self, members: &[Arc<Member<L>>], evict: bool) -> Saved<L> {
+    fn save_members(&self, members: &[Arc<Member<F>>], evict: bool) -> Saved<F> {
         let slots = members.iter().flat_map(|member| self.budget.slots(member)).collect();
         let mut dirty = self.budget.dirty_among(slots);
         dirty.sort_by(|a, b| (a.member.id, &a.key).cmp(&(b.member.id, &b.key)));
@@ -253,54 +252,80 @@ impl<L: Layout> Shared<L> {
     }
 
     /// Drops a chunk of a dataset whose requests are held back, dirty or not.
-    pub(crate) fn discard(&self, slot: &Arc<Slot<L>>, reason: Reason) {
+    pub(crate) fn discard(&self, slot: &Arc<Slot<F>>, reason: Reason) {
         let _saving = self.budget.hold_saves(slot);
         self.remove(slot, slot.write(), reason);
     }
 
     /// Deletes a chunk in which a write has left nothing. The write still has its place.
-    pub(crate) fn delete(&self, slot: &Arc<Slot<L>>) -> Result<(), L::Error> {
+    pub(crate) fn delete(&self, slot: &Arc<Slot<F>>) -> Result<(), F::Error> {
         let _saving = self.budget.hold_saves(slot);
-        shield(|| slot.member.layout.delete(&slot.key))?;
+        shield(|| slot.layout.chunks().delete(&slot.key))?;
         self.remove(slot, slot.write(), Reason::Discard);
         Ok(())
     }
 }
 
 /// A chunk that has been encoded, if it is still there.
-type EncodedChunk<L> = Result<Option<Ready<L>>, <L as Layout>::Error>;
+type EncodedChunk<F> = Result<Option<Ready<F>>, <F as Family>::Error>;
 
-fn encode<L: Layout>(slot: &Arc<Slot<L>>) -> EncodedChunk<L> {
+fn encode<F: Family>(slot: &Arc<Slot<F>>) -> EncodedChunk<F> {
     let body = slot.read();
     let Some(chunk) = &body.chunk else { return Ok(None) };
     let encoded = match &body.early {
         Some(early) => Arc::clone(early),
-        None => Arc::new(shield(|| slot.member.layout.encode(&slot.key, chunk))?),
+        None => Arc::new(shield(|| slot.layout.encode(&slot.key, chunk))?),
     };
     Ok(Some(Ready { slot: Arc::clone(slot), version: body.version, encoded }))
 }
 
-/// Chunks of one dataset for which there is room in the store.
-struct Placed<'r, L: Layout> {
-    chunks: &'r [Ready<L>],
-    member: &'r Member<L>,
-    placements: Vec<Placement<L::Key, L::Tag>>,
-}
-
-impl<'r, L: Layout> Placed<'r, L> {
-    /// Finds room; there is at least one chunk.
-    fn new(chunks: &'r [Ready<L>]) -> Result<Self, L::Error> {
-        let member = &*chunks[0].slot.member;
-        let place = |chunk: &Ready<L>| {
-            placement(&chunk.slot.key, chunk.encoded.pieces(), chunk.encoded.tag.clone())
-        };
-        let mut placements: Vec<_> = chunks.iter().map(place).collect();
-        member.layout.insert(&mut placements)?;
-        Ok(Placed { chunks, member, placements })
+impl<F: Family> Ready<F> {
+    fn loose(&self) -> Loose<'_, F> {
+        let (pieces, tag) = (self.encoded.pieces(), self.encoded.tag.clone());
+        Loose { key: &self.slot.key, pieces, tag }
     }
 }
 
-fn placement<K: Clone, T>(key: &K, pieces: [&[u8]; 2], tag: T) -> Placement<K, T> {
+/// An encoded chunk that is to be stored: its bytes, and what the layout needs to know besides.
+pub(crate) struct Loose<'c, F: Family> {
+    pub(crate) key: &'c F::Key,
+    pub(crate) pieces: [&'c [u8]; 2],
+    pub(crate) tag: F::Tag,
+}
+
+/// Chunks of one dataset for which there is room in the store.
+struct Placed<'c, F: Family> {
+    member: &'c Member<F>,
+    store: &'c dyn ChunkStore<F>,
+    pieces: Vec<[&'c [u8]; 2]>,
+    placements: Vec<Placement<F::Key, F::Tag>>,
+}
+
+impl<'c, F: Family> Placed<'c, F> {
+    /// Finds room.
+    fn new(
+        member: &'c Member<F>,
+        store: &'c dyn ChunkStore<F>,
+        chunks: Vec<Loose<'c, F>>,
+    ) -> Result<Self, F::Error> {
+        let pieces = chunks.iter().map(|chunk| chunk.pieces).collect();
+        let mut placements: Vec<_> = chunks.into_iter().map(placement).collect();
+        store.insert(&mut placements)?;
+        Ok(Placed { member, store, pieces, placements })
+    }
+
+    /// Names what is stored in the index, or gives up the room for it.
+    fn settle(&self, written: Result<(), F::Error>) -> Result<(), F::Error> {
+        let Placed { member, store, placements, .. } = self;
+        let settled = shield(|| store.settle(placements, written.is_ok()));
+        written.and(settled)?;
+        member.counters.write_backs.add(placements.len() as u64);
+        member.counters.bytes_written.add(placements.iter().map(Placement::written).sum());
+        Ok(())
+    }
+}
+
+fn placement<F: Family>(Loose { key, pieces, tag }: Loose<'_, F>) -> Placement<F::Key, F::Tag> {
     let len = pieces.map(|piece| piece.len() as u64).iter().sum();
     let head = pieces[0].len() as u64;
     Placement { key: key.clone(), len, tag, head, offset: 0, kept: false }
@@ -317,46 +342,27 @@ fn puts<'b, K, T>(
 }
 
 /// Writes chunks of datasets in one store, in the order in which they lie there.
-fn write<L: Layout>(placed: &[Placed<'_, L>]) -> Result<(), L::Error> {
-    let Some(first) = placed.first() else { return Ok(()) };
-    let pairs = placed.iter().flat_map(|one| one.chunks.iter().zip(&one.placements));
-    let mut all = Vec::new();
-    for (chunk, placement) in pairs {
-        all.extend(puts(placement, chunk.encoded.pieces()));
+fn write<'p, F: Family>(
+    placed: impl IntoIterator<Item = &'p Placed<'p, F>>,
+) -> Result<(), F::Error> {
+    let (mut all, mut store) = (Vec::new(), None);
+    for one in placed {
+        store.get_or_insert(one.store);
+        let pairs = one.placements.iter().zip(&one.pieces);
+        all.extend(pairs.flat_map(|(placement, pieces)| puts(placement, *pieces)));
     }
+    let Some(store) = store else { return Ok(()) };
     all.sort_by_key(|put| put.offset);
-    shield(|| first.member.layout.put(&all))
-}
-
-/// A chunk that is in no slot: its bytes, and what the layout needs to know besides.
-pub(crate) struct Loose<'c, L: Layout> {
-    pub(crate) key: &'c L::Key,
-    pub(crate) pieces: [&'c [u8]; 2],
-    pub(crate) tag: L::Tag,
+    shield(|| store.put(&all))
 }
 
 /// Places and writes chunks of a dataset that are in no slot.
-pub(crate) fn store<L: Layout>(
-    member: &Member<L>,
-    chunks: &[Loose<'_, L>],
-) -> Result<(), L::Error> {
-    let layout = &*member.layout;
-    let place = |one: &Loose<'_, L>| placement(one.key, one.pieces, one.tag.clone());
-    let mut placements: Vec<_> = chunks.iter().map(place).collect();
-    layout.insert(&mut placements)?;
-    let pairs = chunks.iter().zip(&placements);
-    let mut all: Vec<_> = pairs.flat_map(|(one, placed)| puts(placed, one.pieces)).collect();
-    all.sort_by_key(|put| put.offset);
-    let written = shield(|| layout.put(&all));
-    let settled = layout.settle(&placements, written.is_ok());
-    written.and(settled)?;
-    member.count_stored(&placements);
-    Ok(())
-}
-
-impl<L: Layout> Member<L> {
-    fn count_stored(&self, placements: &[Placement<L::Key, L::Tag>]) {
-        self.counters.write_backs.add(placements.len() as u64);
-        self.counters.bytes_written.add(placements.iter().map(Placement::written).sum());
-    }
+pub(crate) fn store<F: Family>(
+    member: &Member<F>,
+    store: &dyn ChunkStore<F>,
+    chunks: Vec<Loose<'_, F>>,
+) -> Result<(), F::Error> {
+    let placed = Placed::new(member, store, chunks)?;
+    let written = write([&placed]);
+    placed.settle(written)
 }

@@ -349,10 +349,11 @@ fn whatever_three_threads_do_each_finds_its_cells_as_it_left_them() {
 fn threads_whose_requests_go_direct_by_extents_find_their_cells_as_they_left_them() {
     check(|| {
         // Nothing fits, one chunk fits, or all requests pass.
-        let (resident, bypass) = [(0, false), (1, false), (2, true)][thread_rng().gen_range(0..3)];
+        let (resident, unchunked) =
+            [(0, false), (1, false), (2, true)][thread_rng().gen_range(0..3)];
         let config = Config::default().executor(Arc::new(Threads(2)));
         let config = config.resident_limit(resident * CHUNK).active_limit((resident + 1) * CHUNK);
-        let toy = Toy { direct: true, extents: true, bypass, ..Toy::new(CELLS) };
+        let toy = Toy { direct: true, extents: true, unchunked, ..Toy::new(CELLS) };
         let bench = Bench::new(config, toy);
         thread::scope(|scope| {
             for own in 0..2 {
@@ -366,7 +367,7 @@ fn threads_whose_requests_go_direct_by_extents_find_their_cells_as_they_left_the
 #[test]
 fn requests_past_the_cache_are_whole_where_they_meet() {
     check(|| {
-        let toy = Toy { direct: true, bypass: true, reaches: true, ..Toy::new(CELLS) };
+        let toy = Toy { unchunked: true, reaches: true, ..Toy::new(CELLS) };
         let bench = Bench::new(Config::default(), toy);
         bench.toy.store([0], |_, _| 0);
         // Two pieces each, which go one after another.

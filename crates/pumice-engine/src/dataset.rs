@@ -48,7 +48,7 @@ use pumice_cache::{Dataset as Cached, DatasetOptions, Refused};
 use pumice_format::UNDEFINED;
 use pumice_format::messages::{ChunkIndexInfo, Era, Layout, SingleChunk, dataspace, kind};
 use pumice_format::object_header::ObjectHeader;
-use pumice_layout::{ChunkTable, DatasetLayout, Place, Storage};
+use pumice_layout::{ChunkTable, DatasetLayout, Hdf5, Place, Storage};
 use pumice_medium::Medium;
 use pumice_medium::MetadataIo;
 use pumice_space::{ChunkGrid, Dims, Extent};
@@ -73,7 +73,7 @@ pub struct DatasetState {
     sources: Option<Virtual>,
     /// The layout message, without addresses.
     message: Layout,
-    cached: Cached<DatasetLayout>,
+    cached: Cached<Hdf5>,
     /// The options that the chunk cache gets unless a handle sets others.
     usual: DatasetOptions,
     /// The number of handles that programs have.
@@ -150,7 +150,7 @@ impl DatasetState {
             description;
         let layout = Arc::new(layout);
         let usual = file.options().chunk_cache.unwrap_or_default();
-        let cached = file.cached().register(layout.clone(), usual);
+        let cached = layout.register(file.cached(), usual);
         let (medium, heap) = (file.medium().clone(), file.global_heap().clone());
         let (gate, publish, overwritten) = (RwLock::new(()), Mutex::new(()), Mutex::default());
         Ok(Self {
@@ -342,7 +342,7 @@ impl DatasetState {
     }
 
     /// Whether refused chunks belong to this dataset.
-    pub(crate) fn has_refused(&self, refused: &Refused<DatasetLayout>) -> bool {
+    pub(crate) fn has_refused(&self, refused: &Refused<Hdf5>) -> bool {
         self.cached.has_refused(refused)
     }
 
@@ -350,8 +350,8 @@ impl DatasetState {
     /// to objects that the global heap is about to lose.
     pub(crate) fn needs_any(&self, chunks: &[Dims]) -> Result<bool> {
         match &self.layout.storage {
-            Storage::Dense(_, table) if self.datatype.has_varlen() => {
-                Ok(table.lookup(chunks)?.iter().any(Option::is_some))
+            Storage::Dense(dense) if self.datatype.has_varlen() => {
+                Ok(dense.table().lookup(chunks)?.iter().any(Option::is_some))
             }
             _ => Ok(false),
         }
@@ -413,10 +413,7 @@ impl DatasetState {
         }
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => contiguous.free(),
-            Storage::Dense(_, table)
-            | Storage::Sparse(_, table)
-            | Storage::VariableLength(_, table) => table.free()?,
-            Storage::External(_) | Storage::Virtual | Storage::Unreadable(_) => {}
+            _ => self.layout.table().map_or(Ok(()), ChunkTable::free)?,
         }
         Ok(())
     }
@@ -426,10 +423,7 @@ impl DatasetState {
     pub(crate) fn move_down(&self) -> Result<bool> {
         match &self.layout.storage {
             Storage::Contiguous(contiguous) => contiguous.move_down(),
-            Storage::Dense(_, table)
-            | Storage::Sparse(_, table)
-            | Storage::VariableLength(_, table) => table.move_down(),
-            Storage::External(_) | Storage::Virtual | Storage::Unreadable(_) => Ok(false),
+            _ => self.layout.table().map_or(Ok(false), ChunkTable::move_down),
         }
     }
 
@@ -455,10 +449,9 @@ impl DatasetState {
             (
                 Layout::Chunked { index: info, address, .. }
                 | Layout::Structured { index: info, address, .. },
-                Storage::Dense(_, table)
-                | Storage::Sparse(_, table)
-                | Storage::VariableLength(_, table),
+                _,
             ) => {
+                let table = self.layout.table().ok_or_else(another_layout)?;
                 let mut index = table.index();
                 *address = index.commit(&*self.medium)?;
                 if let ChunkIndexInfo::Single(single) = info {
@@ -468,7 +461,7 @@ impl DatasetState {
                     };
                 }
             }
-            _ => return Err(Error::Internal("layout message of another layout".into())),
+            _ => return Err(another_layout()),
         }
         Ok(message)
     }
@@ -517,4 +510,8 @@ fn old_room(header: &ObjectHeader) -> Option<usize> {
     const ROOM: usize = 256;
     let used = header.messages_length(&header.messages);
     (header.version == 1).then(|| ROOM.checked_sub(used)).flatten()
+}
+
+fn another_layout() -> Error {
+    Error::Internal("layout message of another layout".into())
 }

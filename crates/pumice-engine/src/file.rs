@@ -37,7 +37,7 @@ use pumice_cache::{CachedFile, ChunkCache};
 use pumice_format::messages::{Era, FileSpaceInfo, FileSpaceStrategy};
 use pumice_format::object_header::{ObjectHeader, RawMessage};
 use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
-use pumice_layout::DatasetLayout;
+use pumice_layout::Hdf5;
 use pumice_medium::{METADATA_LIMIT, Medium};
 use pumice_store::Locking;
 use pumice_structures::fractal_heap::FractalHeap;
@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The cache that all files share, unless they are given one of their own.
-pub type Cache = ChunkCache<DatasetLayout>;
+pub type Cache = ChunkCache<Hdf5>;
 
 /// The settings that a caller asks for when a file is open already, to be checked.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ pub struct File {
     shared_heaps: Mutex<BTreeMap<u64, Arc<Mutex<FractalHeap>>>>,
     cache: Cache,
     /// Its place in the cache: its datasets' chunks are written together.
-    cached: CachedFile<DatasetLayout>,
+    cached: CachedFile<Hdf5>,
     commit: Mutex<()>,
     objects: Mutex<Objects>,
     datasets: Mutex<Listed<DatasetState>>,
@@ -211,7 +211,7 @@ impl File {
     }
 
     /// Its place in that cache, with which its datasets are registered.
-    pub(crate) fn cached(&self) -> &CachedFile<DatasetLayout> {
+    pub(crate) fn cached(&self) -> &CachedFile<Hdf5> {
         &self.cached
     }
 

@@ -55,7 +55,7 @@ impl<T: bytemuck::Pod> Room<T> {
     /// The room as something to write to.
     pub fn output(&mut self) -> Output<'_> {
         let (start, len) = (self.memory.as_mut_ptr().cast(), self.count * size_of::<T>());
-        Output { start, len, zeroed: false, buffer: PhantomData }
+        Output { start, len, zeroed: false, written: false, buffer: PhantomData }
     }
 
     /// The places of the elements.
@@ -84,6 +84,8 @@ pub struct Output<'a> {
     start: *mut u8,
     len: usize,
     zeroed: bool,
+    /// Whether every byte has been written before: not so in a [`Room`].
+    written: bool,
     buffer: PhantomData<&'a mut [u8]>,
 }
 
@@ -97,7 +99,7 @@ impl<'a> Output<'a> {
     /// Takes the buffer for the time of one request.
     pub fn new(buffer: &'a mut [u8]) -> Self {
         let (start, len) = (buffer.as_mut_ptr(), buffer.len());
-        Self { start, len, zeroed: false, buffer: PhantomData }
+        Self { start, len, zeroed: false, written: true, buffer: PhantomData }
     }
 
     /// As [`new`](Self::new), for a buffer that is known to be all zeros, so that a fill value of
@@ -121,8 +123,47 @@ impl<'a> Output<'a> {
         self.len == 0
     }
 
+    /// Copies bytes to the place from `start` on.
+    ///
+    /// # Panics
+    /// If they do not lie in the buffer.
+    ///
+    /// # Safety
+    /// As for [`slice`](Self::slice).
+    #[inline]
+    pub unsafe fn write(&self, start: usize, bytes: &[u8]) {
+        self.check(start, bytes.len());
+        // SAFETY: the range lies inside the buffer, which nobody else uses there now, so `bytes` are not
+        // in it either.
+        unsafe { self.start.add(start).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+
+    /// The bytes from `start` on, `len` of them, which have been written before; what they are means nothing. For
+    /// code that is safe and could look.
+    ///
+    /// # Panics
+    /// If they do not lie in the buffer.
+    ///
+    /// # Safety
+    /// As for [`slice`](Self::slice).
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn written(&self, start: usize, len: usize) -> &mut [u8] {
+        self.check(start, len);
+        if !self.written {
+            // SAFETY: the range lies inside the buffer, which nobody else uses there now.
+            unsafe { self.start.add(start).write_bytes(0, len) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.slice(start, len) }
+    }
+
+    fn check(&self, start: usize, len: usize) {
+        let end = start.checked_add(len);
+        assert!(end.is_some_and(|end| end <= self.len), "{start}+{len} of {} bytes", self.len);
+    }
+
     /// The bytes from `start` on, `len` of them. They are to be written; what is in them before means
-    /// nothing, and may never have been written ([`Room`]).
+    /// nothing, and may never have been written ([`Room`]): they must not be looked at.
     ///
     /// # Panics
     /// If they do not lie in the buffer.
@@ -133,8 +174,7 @@ impl<'a> Output<'a> {
     /// the buffer to exactly one segment of one chunk, and a chunk is scattered by one thread.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn slice(&self, start: usize, len: usize) -> &mut [u8] {
-        let end = start.checked_add(len);
-        assert!(end.is_some_and(|end| end <= self.len), "{start}+{len} of {} bytes", self.len);
+        self.check(start, len);
         // SAFETY: the range lies inside the buffer that `new` borrowed for 'a, and the caller
         // guarantees that nobody else uses these bytes now.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }

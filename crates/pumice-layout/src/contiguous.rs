@@ -10,15 +10,17 @@
 //! such a dataset in memory from the first change after a commit on (`medium/held.rs`), and the next one writes
 //! them, as metadata. Data that are too large for that are overwritten in place all the same.
 
+use super::Hdf5;
 use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::{self, PIECE, Stretch, beyond};
-use pumice_cache::{Direct, Fetch, Put, Reach};
+use super::table::stored::{read_ops, write_ops};
+use pumice_cache::{ByteStore, Direct, Fetch, Put, Reach, StoreId, Unchunked};
 use pumice_medium::zeroed;
 use pumice_medium::{DataKind, MetadataIo};
 use pumice_medium::{Error, Result};
 use pumice_medium::{MOST_HELD, Medium};
-use pumice_space::{CellSet, ChunkPart, Segment, Selection};
+use pumice_space::{CellSet, ChunkPart, Dims, Segment, Selection};
 use pumice_store::{JoinedStore, WriteOp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -73,14 +75,6 @@ impl Contiguous {
             return Ok(());
         }
         self.medium.hold_all(address, self.bytes())
-    }
-
-    /// Writes bytes that a [write](Self::write) has named.
-    pub fn put(&self, ops: &mut [WriteOp<'_>]) -> Result<()> {
-        let _change = self.change();
-        // A commit may have begun since then.
-        self.hold()?;
-        self.medium.put(ops)
     }
 
     /// To be held from when it is decided whether elements are to be held until they are written: what they refer
@@ -152,38 +146,6 @@ impl Contiguous {
         &self.medium
     }
 
-    /// The cells that a read looks at.
-    pub(super) fn read_reach(&self, request: &ReadRequest<'_>) -> Option<Reach> {
-        match request {
-            ReadRequest::Values { part, .. } => {
-                Some(self.bounded(stretch::reach(part.segments(self.geometry.chunk())), part))
-            }
-            ReadRequest::Defined { .. } => Some(Reach::of([])),
-            ReadRequest::DefinedValues { cells, .. } => Some(self.selected(cells)),
-            ReadRequest::Points { .. }
-            | ReadRequest::Cells { .. }
-            | ReadRequest::Rows { .. }
-            | ReadRequest::DefinedHeaped { .. } => None,
-        }
-    }
-
-    /// The cells that a write changes, and those that it puts back as they were.
-    pub(super) fn write_reach(&self, request: &WriteRequest<'_>) -> Option<Reach> {
-        match request {
-            WriteRequest::Values { part, source } => {
-                let element = self.geometry.element_size();
-                let stretch = Stretch::new(&self.medium, 0, element);
-                let segments = || part.segments(self.geometry.chunk());
-                Some(self.bounded(stretch.write_reach(segments, source), part))
-            }
-            WriteRequest::Erase { cells } => Some(self.selected(cells)),
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => None,
-        }
-    }
-
     /// Adds the bounding box of a part's cells to a coarse reach.
     fn bounded(&self, reach: Reach, part: &ChunkPart) -> Reach {
         let dims = self.geometry.chunk();
@@ -198,43 +160,6 @@ impl Contiguous {
         let runs = cells.runs(dims).map(|run| run.start..run.start.saturating_add(run.len));
         let reach = Reach::of(runs);
         if reach.is_coarse() { within(reach, cells, dims) } else { reach }
-    }
-
-    /// Answers a read, or names the bytes that answer it.
-    pub fn read<'r>(
-        &self,
-        request: &'r mut ReadRequest<'_>,
-        extents: &mut Vec<Fetch<'r>>,
-    ) -> Result<Direct> {
-        let dims = self.geometry.chunk();
-        match request {
-            ReadRequest::Values { part, target } => {
-                self.read_values(|| part.segments(dims), target, extents)
-            }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
-                Err(points_of_sparse())
-            }
-            ReadRequest::Defined { cells, found } => {
-                **found = Some(CellSet::from_selection(cells, dims)?);
-                Ok(Direct::Done { bytes: 0 })
-            }
-            ReadRequest::DefinedValues { cells, found, .. } => {
-                let cells = CellSet::from_selection(cells, dims)?;
-                let element = self.geometry.element_size();
-                let mut values = super::dense::zeros(cells.len() * element as u64)?;
-                let place = self.place();
-                let mut rest = values.as_mut_slice();
-                for run in cells.runs() {
-                    let (now, later) = rest.split_at_mut(run.len as usize * element);
-                    self.read_bytes(&place, run.start * element as u64, now)?;
-                    rest = later;
-                }
-                let bytes = values.len() as u64;
-                **found = Some((cells.into(), values));
-                Ok(Direct::Done { bytes })
-            }
-            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
-        }
     }
 
     fn read_values<'r, S: Iterator<Item = Segment>>(
@@ -280,46 +205,6 @@ impl Contiguous {
             Place::File(None) => {
                 fill_with(buffer, self.geometry.fill());
                 Ok(())
-            }
-        }
-    }
-
-    /// Carries out a write, or names the bytes that have to be written for it.
-    pub fn write<'r>(
-        &self,
-        request: &'r mut WriteRequest<'_>,
-        extents: &mut Vec<Put<'r>>,
-    ) -> Result<Direct> {
-        let fill = match request {
-            WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => {
-                return Err(points_of_sparse());
-            }
-            // Nothing is there to be erased.
-            WriteRequest::Erase { .. } if matches!(*self.lock(), Place::File(None)) => {
-                return Ok(Direct::Done { bytes: 0 });
-            }
-            WriteRequest::Erase { .. } => true,
-        };
-        let _change = self.change();
-        self.allocate(fill)?;
-        self.make_files()?;
-        self.hold()?;
-        match request {
-            WriteRequest::Values { part, source } => {
-                self.write_values(|| part.segments(self.geometry.chunk()), source, extents)
-            }
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => Ok(Direct::Impossible),
-            WriteRequest::Erase { cells } => {
-                self.erase(cells)?;
-                let count = cells.count(self.geometry.chunk());
-                Ok(Direct::Done { bytes: count * self.geometry.element_size() as u64 })
             }
         }
     }
@@ -412,6 +297,136 @@ impl Contiguous {
             offset += len as u64;
         }
         Ok(())
+    }
+}
+
+impl ByteStore<Hdf5> for Contiguous {
+    fn id(&self) -> StoreId {
+        // What may have to wait for a commit is not written with what others write.
+        if self.refers { StoreId::of(self) } else { StoreId::of(&*self.medium) }
+    }
+
+    fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
+        self.medium.fetch(&mut read_ops(reads))
+    }
+
+    /// Writes bytes that a [write](Unchunked::write) has named.
+    fn put(&self, writes: &[Put<'_>]) -> Result<()> {
+        let _change = self.change();
+        // A commit may have begun since then.
+        self.hold()?;
+        self.medium.put(&mut write_ops(writes))
+    }
+}
+
+impl Unchunked<Hdf5> for Contiguous {
+    /// Answers a read, or names the bytes that answer it.
+    fn read<'r>(
+        &self,
+        _: &Dims,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        let dims = self.geometry.chunk();
+        match request {
+            ReadRequest::Values { part, target } => {
+                self.read_values(|| part.segments(dims), target, extents)
+            }
+            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
+                Err(points_of_sparse())
+            }
+            ReadRequest::Defined { cells, found } => {
+                **found = Some(CellSet::from_selection(cells, dims)?);
+                Ok(Direct::Done { bytes: 0 })
+            }
+            ReadRequest::DefinedValues { cells, found, .. } => {
+                let cells = CellSet::from_selection(cells, dims)?;
+                let element = self.geometry.element_size();
+                let mut values = super::dense::zeros(cells.len() * element as u64)?;
+                let place = self.place();
+                let mut rest = values.as_mut_slice();
+                for run in cells.runs() {
+                    let (now, later) = rest.split_at_mut(run.len as usize * element);
+                    self.read_bytes(&place, run.start * element as u64, now)?;
+                    rest = later;
+                }
+                let bytes = values.len() as u64;
+                **found = Some((cells.into(), values));
+                Ok(Direct::Done { bytes })
+            }
+            ReadRequest::DefinedHeaped { .. } => Err(super::without_heap()),
+        }
+    }
+
+    /// Carries out a write, or names the bytes that have to be written for it.
+    fn write<'r>(
+        &self,
+        _: &Dims,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        let fill = match request {
+            WriteRequest::Values { part, source } => !(part.is_whole() && source.overwrites()),
+            // Nothing is there to be erased.
+            WriteRequest::Erase { .. } if matches!(*self.lock(), Place::File(None)) => {
+                return Ok(Direct::Done { bytes: 0 });
+            }
+            WriteRequest::Erase { .. } => true,
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
+            | WriteRequest::ErasePoints { .. } => return Err(points_of_sparse()),
+        };
+        let _change = self.change();
+        self.allocate(fill)?;
+        self.make_files()?;
+        self.hold()?;
+        match request {
+            WriteRequest::Values { part, source } => {
+                self.write_values(|| part.segments(self.geometry.chunk()), source, extents)
+            }
+            WriteRequest::Erase { cells } => {
+                self.erase(cells)?;
+                let count = cells.count(self.geometry.chunk());
+                Ok(Direct::Done { bytes: count * self.geometry.element_size() as u64 })
+            }
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
+            | WriteRequest::ErasePoints { .. } => Err(points_of_sparse()),
+        }
+    }
+
+    /// The cells that a read looks at.
+    fn read_reach(&self, _: &Dims, request: &ReadRequest<'_>) -> Option<Reach> {
+        match request {
+            ReadRequest::Values { part, .. } => {
+                Some(self.bounded(stretch::reach(part.segments(self.geometry.chunk())), part))
+            }
+            ReadRequest::Defined { .. } => Some(Reach::of([])),
+            ReadRequest::DefinedValues { cells, .. } => Some(self.selected(cells)),
+            ReadRequest::Points { .. }
+            | ReadRequest::Cells { .. }
+            | ReadRequest::Rows { .. }
+            | ReadRequest::DefinedHeaped { .. } => None,
+        }
+    }
+
+    /// The cells that a write changes, and those that it puts back as they were.
+    fn write_reach(&self, _: &Dims, request: &WriteRequest<'_>) -> Option<Reach> {
+        match request {
+            WriteRequest::Values { part, source } => {
+                let element = self.geometry.element_size();
+                let stretch = Stretch::new(&self.medium, 0, element);
+                let segments = || part.segments(self.geometry.chunk());
+                Some(self.bounded(stretch.write_reach(segments, source), part))
+            }
+            WriteRequest::Erase { cells } => Some(self.selected(cells)),
+            WriteRequest::Points { .. }
+            | WriteRequest::Band { .. }
+            | WriteRequest::Rows { .. }
+            | WriteRequest::ErasePoints { .. } => None,
+        }
     }
 }
 

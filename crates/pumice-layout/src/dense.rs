@@ -1,13 +1,15 @@
 //! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
 
-use super::RECYCLED;
 use super::geometry::Geometry;
 use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
 use super::stretch::Stretch;
 use super::table::ChunkTable;
+use super::{Chunk, Hdf5, recycle, spare};
 use pumice_bytes::DecodeError;
-use pumice_cache::{Direct, Fetch, Outcome, Put, ReadPlan, Stored, WritePlan};
-use pumice_filter::{Pipeline, scratch};
+use pumice_cache::{
+    ChunkStore, Direct, Encoded, Fetch, Layout, Outcome, Part, Put, ReadPlan, Stored, WritePlan,
+};
+use pumice_filter::Pipeline;
 use pumice_format::index::ChunkRecord;
 use pumice_medium::zeroed;
 use pumice_medium::{Error, Result};
@@ -18,19 +20,31 @@ use std::sync::Arc;
 /// How the chunks of a dataset are stored.
 pub struct Dense {
     geometry: Arc<Geometry>,
+    table: Arc<ChunkTable>,
     pipeline: Pipeline,
     dont_filter_partial: bool,
 }
 
 impl Dense {
     /// A dense layout with one pipeline.
-    pub fn new(geometry: Arc<Geometry>, pipeline: Pipeline, dont_filter_partial: bool) -> Self {
-        Self { geometry, pipeline, dont_filter_partial }
+    pub fn new(
+        geometry: Arc<Geometry>,
+        pipeline: Pipeline,
+        dont_filter_partial: bool,
+        table: ChunkTable,
+    ) -> Self {
+        Self { geometry, table: Arc::new(table), pipeline, dont_filter_partial }
     }
 
     /// The same for another extent.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
-        Self::new(geometry, self.pipeline.clone(), self.dont_filter_partial)
+        let (table, pipeline) = (self.table.clone(), self.pipeline.clone());
+        Self { geometry, table, pipeline, dont_filter_partial: self.dont_filter_partial }
+    }
+
+    /// The table of its chunks.
+    pub fn table(&self) -> &ChunkTable {
+        &self.table
     }
 
     /// The filters.
@@ -69,44 +83,6 @@ impl Dense {
         Ok(())
     }
 
-    /// A chunk with the fill value everywhere, or with zeros if all will be overwritten.
-    pub fn new_chunk(&self, fill: bool) -> Result<Vec<u8>> {
-        let mut chunk = zeros(self.geometry.chunk_bytes())?;
-        if fill && self.geometry.fill().iter().any(|&byte| byte != 0) {
-            fill_with(&mut chunk, self.geometry.fill());
-        }
-        Ok(chunk)
-    }
-
-    /// Serves a read from the stored bytes of a chunk, whether or not checksums match them, if it wants
-    /// that; tells whether it does. Such a chunk is not kept: it would answer reads that ask for more.
-    pub fn scatter_stored(
-        &self,
-        key: &Dims,
-        bytes: &[u8],
-        record: &ChunkRecord,
-        request: &mut ReadRequest<'_>,
-    ) -> Result<bool> {
-        if !request.is_unverified() || self.unfiltered(key) {
-            return Ok(false);
-        }
-        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
-        let chunk = self.pipeline.unverified().decode_slice(bytes, record.filter_mask, limit)?;
-        self.scatter(&self.check_decoded(chunk, record)?, request)?;
-        Ok(true)
-    }
-
-    /// The cells of a chunk from its stored bytes.
-    pub fn decode(&self, key: &Dims, bytes: Vec<u8>, record: &ChunkRecord) -> Result<Vec<u8>> {
-        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
-        let chunk = if self.unfiltered(key) {
-            bytes
-        } else {
-            self.pipeline.decode(bytes, record.filter_mask, limit)?
-        };
-        self.check_decoded(chunk, record)
-    }
-
     fn check_decoded(&self, chunk: Vec<u8>, record: &ChunkRecord) -> Result<Vec<u8>> {
         let wanted = self.geometry.chunk_bytes();
         if chunk.len() as u64 == wanted {
@@ -117,7 +93,7 @@ impl Dense {
     }
 
     /// Answers a read from a resident chunk.
-    pub fn scatter(&self, chunk: &[u8], request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter_cells(&self, chunk: &[u8], request: &mut ReadRequest<'_>) -> Result<()> {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
         match request {
             ReadRequest::Values { part, target } => {
@@ -149,7 +125,7 @@ impl Dense {
     }
 
     /// Answers a read from a chunk that is not stored: every cell has the fill value.
-    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => target.fill_all(part.segments(dims)),
@@ -175,71 +151,12 @@ impl Dense {
         self.unfiltered(key) && stored.len == self.geometry.chunk_bytes()
     }
 
-    /// What a read needs, and which ways it can take.
-    pub fn plan_read(
-        &self,
-        key: &Dims,
-        stored: Option<&Stored<ChunkRecord>>,
-        request: &ReadRequest<'_>,
-    ) -> ReadPlan {
-        let usual = ReadPlan { part: request.part(), ..ReadPlan::default() };
-        let ReadRequest::Values { part, target } = request else { return usual };
-        // A chunk that is read whole and as it is stored comes from the system's own cache as quickly.
-        let passes = part.is_whole() && target.is_noop() && self.unfiltered(key);
-        // What was not verified would answer reads that ask for more.
-        let keep = !passes && !target.is_unverified();
-        let direct = stored.filter(|stored| self.is_plain(key, stored)).map(|_| 0);
-        ReadPlan { share: part.share(), keep, direct, ..usual }
-    }
-
-    /// What a write needs, and which ways it can take.
-    pub fn plan_write(
-        &self,
-        table: &ChunkTable,
-        key: &Dims,
-        stored: Option<&Stored<ChunkRecord>>,
-        request: &WriteRequest<'_>,
-    ) -> WritePlan {
-        let (intent, fresh) = (request.intent(false), self.geometry.chunk_bytes());
-        let usual = WritePlan { intent, fresh, ..WritePlan::default() };
-        let WriteRequest::Values { part, .. } = request else { return usual };
-        // Elements that refer to something may have to wait, and chunks wait as a whole.
-        let stays = || table.is_in_place() && !table.refers();
-        let direct = stored.filter(|stored| stays() && self.is_plain(key, stored)).map(|_| 0);
-        WritePlan { share: part.share(), direct, ..usual }
-    }
-
-    /// Reads cells of a chunk that is not in the cache and is stored as it is in memory.
-    pub fn direct_read<'r>(
-        &self,
-        table: &ChunkTable,
-        stored: &Stored<ChunkRecord>,
-        request: &'r mut ReadRequest<'_>,
-        extents: &mut Vec<Fetch<'r>>,
-    ) -> Result<Direct> {
-        let ReadRequest::Values { part, target } = request else { return Ok(Direct::Impossible) };
-        self.stretch(table, stored).read(|| part.segments(self.geometry.chunk()), target, extents)
-    }
-
-    /// Writes cells of a chunk that is not in the cache, is stored as it is in memory and stays
-    /// where it is.
-    pub fn direct_write<'r>(
-        &self,
-        table: &ChunkTable,
-        stored: &Stored<ChunkRecord>,
-        request: &'r mut WriteRequest<'_>,
-        extents: &mut Vec<Put<'r>>,
-    ) -> Result<Direct> {
-        let WriteRequest::Values { part, source } = request else { return Ok(Direct::Impossible) };
-        self.stretch(table, stored).write(|| part.segments(self.geometry.chunk()), source, extents)
-    }
-
-    fn stretch<'t>(&self, table: &'t ChunkTable, stored: &Stored<ChunkRecord>) -> Stretch<'t> {
-        Stretch::new(table.medium(), stored.offset, self.geometry.element_size())
+    fn stretch(&self, stored: &Stored<ChunkRecord>) -> Stretch<'_> {
+        Stretch::new(self.table.medium(), stored.offset, self.geometry.element_size())
     }
 
     /// Carries out a write on a resident chunk.
-    pub fn gather(&self, chunk: &mut [u8], request: &mut WriteRequest<'_>) -> Result<Outcome> {
+    fn gather_cells(&self, chunk: &mut [u8], request: &mut WriteRequest<'_>) -> Result<Outcome> {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
         match request {
             WriteRequest::Values { part, source } => {
@@ -261,6 +178,160 @@ impl Dense {
             }),
         }
         Ok(Outcome::Keep)
+    }
+}
+
+impl Layout<Hdf5> for Dense {
+    fn chunks(&self) -> &dyn ChunkStore<Hdf5> {
+        &*self.table
+    }
+
+    fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        _: Part,
+    ) -> Result<Chunk> {
+        let record = &stored.tag;
+        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
+        let cells = match self.unfiltered(key) {
+            true => bytes,
+            false => self.pipeline.decode(bytes, record.filter_mask, limit)?,
+        };
+        Ok(Chunk::Dense(self.check_decoded(cells, record)?.into()))
+    }
+
+    /// A chunk with the fill value everywhere, or with zeros if all will be overwritten. Cells beyond the
+    /// extent hold the fill value as well, in case the extent grows.
+    fn new_chunk(&self, key: &Dims, fill: bool) -> Result<Chunk> {
+        let mut chunk = zeros(self.geometry.chunk_bytes())?;
+        let fill = fill || self.geometry.is_partial(key);
+        if fill && self.geometry.fill().iter().any(|&byte| byte != 0) {
+            fill_with(&mut chunk, self.geometry.fill());
+        }
+        Ok(Chunk::Dense(chunk.into()))
+    }
+
+    fn encode(&self, key: &Dims, chunk: &Chunk) -> Result<Encoded<ChunkRecord>> {
+        let cells = chunk.dense()?;
+        if self.unfiltered(key) {
+            let rest = Some(cells.share());
+            return Ok(Encoded { bytes: Arc::default(), rest, tag: ChunkRecord::dense(0, 0) });
+        }
+        let (bytes, filter_mask) = self.pipeline.encode_slice(cells)?;
+        Ok(Encoded::new(bytes, ChunkRecord { filter_mask, ..ChunkRecord::dense(0, 0) }))
+    }
+
+    fn plan_read(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
+        let usual = ReadPlan { part: request.part(), ..ReadPlan::default() };
+        let ReadRequest::Values { part, target } = request else { return usual };
+        // A chunk that is read whole and as it is stored comes from the system's own cache as quickly.
+        let passes = part.is_whole() && target.is_noop() && self.unfiltered(key);
+        // What was not verified would answer reads that ask for more.
+        let keep = !passes && !target.is_unverified();
+        let direct = stored.filter(|stored| self.is_plain(key, stored)).map(|_| 0);
+        ReadPlan { share: part.share(), keep, direct, ..usual }
+    }
+
+    fn plan_write(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &WriteRequest<'_>,
+    ) -> WritePlan {
+        let (intent, fresh) = (request.intent(false), self.geometry.chunk_bytes());
+        let usual = WritePlan { intent, fresh, ..WritePlan::default() };
+        let WriteRequest::Values { part, .. } = request else { return usual };
+        // Elements that refer to something may have to wait, and chunks wait as a whole.
+        let stays = || self.table.is_in_place() && !self.table.refers();
+        let direct = stored.filter(|stored| stays() && self.is_plain(key, stored)).map(|_| 0);
+        WritePlan { share: part.share(), direct, ..usual }
+    }
+
+    fn scatter(
+        &self,
+        _: &Dims,
+        chunk: Option<&Chunk>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<()> {
+        match chunk {
+            Some(chunk) => self.scatter_cells(chunk.dense()?, request),
+            None => self.scatter_absent(request),
+        }
+    }
+
+    fn gather(
+        &self,
+        _: &Dims,
+        chunk: &mut Chunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
+        self.gather_cells(chunk.dense_mut()?.to_mut(), request)
+    }
+
+    /// Serves a read whether or not checksums match the bytes, if it wants that. Such a chunk is not kept: it
+    /// would answer reads that ask for more.
+    fn scatter_stored(
+        &self,
+        key: &Dims,
+        bytes: &mut Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        if !request.is_unverified() || self.unfiltered(key) {
+            return Ok(false);
+        }
+        let record = &stored.tag;
+        let limit = usize::try_from(self.geometry.chunk_bytes()).unwrap_or(usize::MAX);
+        let cells = self.pipeline.unverified().decode_slice(bytes, record.filter_mask, limit)?;
+        self.scatter_cells(&self.check_decoded(cells, record)?, request)?;
+        recycle(std::mem::take(bytes));
+        Ok(true)
+    }
+
+    /// Reads cells of a chunk that is stored as it is in memory.
+    fn direct_read<'r>(
+        &self,
+        _: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut ReadRequest<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Option<Direct>> {
+        let ReadRequest::Values { part, target } = request else { return Ok(None) };
+        let segments = || part.segments(self.geometry.chunk());
+        self.stretch(stored).read(segments, target, extents).map(Some)
+    }
+
+    /// Writes cells of a chunk that is stored as it is in memory and stays where it is.
+    fn direct_write<'r>(
+        &self,
+        _: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut WriteRequest<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Option<Direct>> {
+        let WriteRequest::Values { part, source } = request else { return Ok(None) };
+        let segments = || part.segments(self.geometry.chunk());
+        self.stretch(stored).write(segments, source, extents).map(Some)
+    }
+
+    /// What is stored as it is read need not be decoded: the system reads it ahead as well.
+    fn successors(&self, recent: &[Dims], now: &[Dims], count: usize) -> Vec<Dims> {
+        match self.pipeline.is_empty() {
+            true => Vec::new(),
+            false => self.geometry.successors(recent, now, count),
+        }
+    }
+
+    /// What is not decoded becomes the chunk, which must not be too large.
+    fn spare(&self, len: usize) -> Option<Vec<u8>> {
+        if self.pipeline.is_empty() { None } else { spare(len) }
     }
 }
 
@@ -307,13 +378,10 @@ impl Deref for DenseChunk {
     }
 }
 
-/// The next chunk that this thread decodes is likely to be as large.
 impl Drop for DenseChunk {
     fn drop(&mut self) {
-        if let Some(cells) = Arc::get_mut(&mut self.0)
-            && cells.capacity() <= RECYCLED
-        {
-            scratch::give(std::mem::take(cells));
+        if let Some(cells) = Arc::get_mut(&mut self.0) {
+            recycle(std::mem::take(cells));
         }
     }
 }

@@ -128,6 +128,27 @@ impl Geometry {
         shape == self.chunk || (!shape.is_empty() && cells.is_inside(&self.chunk, &shape))
     }
 
+    /// The chunks that will be read after `now`, at most `count`, if `recent` are those that were read before:
+    /// reads that move on by the same number of chunks each time, counted in the order of storage, will go on like
+    /// that.
+    pub fn successors(&self, recent: &[Dims], now: &[Dims], count: usize) -> Vec<Dims> {
+        let Some(first) = now.first() else { return Vec::new() };
+        let grid = self.chunk_counts();
+        let at = |key: &Dims| linear(key, &grid);
+        let stride = match recent {
+            [] => Some(now.len() as i128),
+            [.., before, last] => {
+                let stride = at(last) - at(before);
+                (stride != 0 && at(first) - at(last) == stride).then_some(stride)
+            }
+            [_] => None,
+        };
+        let Some(stride) = stride else { return Vec::new() };
+        let steps = 1..=(count / now.len()) as i128;
+        let all = steps.flat_map(|step| now.iter().map(move |key| (key, step * stride)));
+        all.map_while(|(key, shift)| coordinates(at(key) + shift, &grid)).collect()
+    }
+
     /// The shape of the part of a chunk that lies inside `dims`.
     pub fn inside(&self, key: &Dims, dims: &[u64]) -> Dims {
         let axes = key.iter().zip(&self.chunk).zip(dims);
@@ -143,4 +164,39 @@ fn corner(shape: &[u64]) -> Result<Selection> {
 /// How much of chunk `number` of an axis lies inside the extent.
 fn clip(number: u64, length: u64, extent: u64) -> u64 {
     extent.saturating_sub(number.saturating_mul(length)).min(length)
+}
+
+/// The number of a chunk in the order of storage.
+fn linear(key: &[u64], grid: &[u64]) -> i128 {
+    let places = key.iter().zip(grid);
+    places.fold(0_i128, |sum, (&at, &side)| {
+        sum.saturating_mul(i128::from(side)).saturating_add(i128::from(at))
+    })
+}
+
+/// The chunk of that number, if the grid has it.
+fn coordinates(number: i128, grid: &[u64]) -> Option<Dims> {
+    let mut rest = u128::try_from(number).ok()?;
+    let mut key = Dims::from_elem(0, grid.len());
+    for (place, &side) in key.iter_mut().zip(grid).rev() {
+        let side = u128::from(side.max(1));
+        *place = (rest % side) as u64;
+        rest /= side;
+    }
+    (rest == 0).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_has_its_number_back() {
+        let grid = [3, 4, 5];
+        let keys: Vec<Dims> = (0..60).map(|number| coordinates(number, &grid).unwrap()).collect();
+        assert!(keys.is_sorted());
+        assert!(keys.iter().zip(0..).all(|(key, number)| linear(key, &grid) == number));
+        assert_eq!((coordinates(60, &grid), coordinates(-1, &grid)), (None, None));
+        assert_eq!(coordinates(0, &[]).unwrap().len(), 0);
+    }
 }

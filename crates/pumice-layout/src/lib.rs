@@ -3,21 +3,23 @@
 //! | file | layout |
 //! |---|---|
 //! | `buffer.rs` | the caller's memory, filled by many threads |
-//! | `cached.rs` | what the cache asks of any layout |
+//! | `chunk.rs` | a chunk in memory, of any storage |
 //! | `contiguous.rs` | one piece in the file (contiguous) or in the object header (compact) |
 //! | `dense.rs` | chunks that store every cell, through one filter pipeline |
 //! | `sparse.rs` | structured chunks that store defined cells only, one pipeline per section |
 //! | `logged_chunk.rs` | a sparse chunk and a log of small changes to it |
 //! | `sparse_points.rs` | cells that are named one by one, as a set and values in its order |
 //! | `variable_length.rs` | structured chunks with variable-length data, dense or sparse |
+//! | `table.rs` | which chunks are stored, and where |
 //!
-//! [`DatasetLayout`] is the one type that the cache is made for. It joins a storage with the
-//! dataset's shape and the table of its chunks; nothing here decides what is resident.
+//! `dense.rs`, `sparse.rs` and `variable_length.rs` each implement the cache's [`Layout`]; the table of
+//! chunks is its [`ChunkStore`](pumice_cache::ChunkStore), and `contiguous.rs` is
+//! [`Unchunked`](pumice_cache::Unchunked). Nothing here decides what is resident.
 
 mod announced;
 mod blocks;
 pub mod buffer;
-mod cached;
+mod chunk;
 pub mod contiguous;
 pub mod dense;
 pub mod geometry;
@@ -26,7 +28,6 @@ mod heap_sections;
 pub mod listing;
 pub mod logged_chunk;
 mod pages;
-mod recode;
 pub mod request;
 pub mod sparse;
 pub mod sparse_chunk;
@@ -35,6 +36,7 @@ pub mod stretch;
 mod table;
 pub mod variable_length;
 
+pub use chunk::{Chunk, Hdf5};
 pub use contiguous::{Contiguous, Place};
 pub use dense::{Dense, DenseChunk};
 pub use geometry::Geometry;
@@ -42,19 +44,21 @@ pub use heap_chunk::HeapChunk;
 pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub use pages::{Filled, Pages, TOGETHER};
-pub use recode::Recoder;
 pub use request::{
     CellSink, Lists, ReadRequest, RowPart, RowsFound, Source, Taken, Target, WriteRequest,
 };
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
-pub use table::ChunkTable;
+pub use table::{ChunkTable, NewChunk, Room};
 pub use variable_length::{VariableLength, VariableLengthFilters};
 
-use pumice_cache::Stored;
+use pumice_cache::{
+    ByteStore, CachedFile, Dataset, DatasetOptions, Direct, Fetch, Layout, Put, Unchunked,
+};
+use pumice_filter::scratch;
 use pumice_format::index::ChunkRecord;
-use pumice_medium::Medium;
 use pumice_medium::{Error, Result};
+use pumice_space::Dims;
 use std::sync::Arc;
 
 /// Memory of chunks up to this size is used again by the thread that lets them go; it keeps a few.
@@ -77,51 +81,83 @@ pub struct DatasetLayout {
 /// The kinds of storage.
 pub enum Storage {
     /// One piece.
-    Contiguous(Contiguous),
+    Contiguous(Arc<Contiguous>),
     /// Dense chunks.
-    Dense(Dense, ChunkTable),
+    Dense(Arc<Dense>),
     /// Sparse chunks.
-    Sparse(Box<Sparse>, ChunkTable),
+    Sparse(Arc<Sparse>),
     /// Chunks with variable-length data, dense or sparse.
-    VariableLength(Box<VariableLength>, ChunkTable),
+    VariableLength(Arc<VariableLength>),
     /// One piece that is in other files; read only.
-    External(Contiguous),
+    External(Arc<Contiguous>),
     /// Elements of other datasets; never seen by the cache.
     Virtual,
     /// Something that cannot be read yet: what it is.
     Unreadable(String),
 }
 
-/// A chunk in memory.
-#[derive(Clone)]
-pub enum Chunk {
-    /// Every cell.
-    Dense(DenseChunk),
-    /// The defined cells.
-    Sparse(LoggedChunk),
-    /// Cells with variable-length data.
-    Heap(HeapChunk),
-}
-
 impl DatasetLayout {
-    /// The table of stored chunks, if the layout has chunks.
-    pub fn table(&self) -> Option<&ChunkTable> {
+    /// What the chunks are, if the elements are in chunks.
+    pub fn chunked(&self) -> Option<&dyn Layout<Hdf5>> {
         match &self.storage {
+            Storage::Dense(dense) => Some(&**dense),
+            Storage::Sparse(sparse) => Some(&**sparse),
+            Storage::VariableLength(layout) => Some(&**layout),
             Storage::Contiguous(_)
             | Storage::External(_)
             | Storage::Virtual
             | Storage::Unreadable(_) => None,
-            Storage::Dense(_, table)
-            | Storage::Sparse(_, table)
-            | Storage::VariableLength(_, table) => Some(table),
+        }
+    }
+
+    /// What the chunks are in another extent: where partial edge chunks are stored unfiltered, that decides
+    /// their form.
+    pub fn chunked_in(&self, dims: &[u64]) -> Option<Box<dyn Layout<Hdf5>>> {
+        let geometry = Arc::new(self.geometry.with_dims(dims));
+        match &self.storage {
+            Storage::Dense(dense) => Some(Box::new(dense.with_geometry(geometry))),
+            Storage::Sparse(sparse) => Some(Box::new(sparse.with_geometry(geometry))),
+            Storage::VariableLength(layout) => Some(Box::new(layout.with_geometry(geometry))),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual
+            | Storage::Unreadable(_) => None,
+        }
+    }
+
+    /// The table of stored chunks, if the layout has chunks.
+    pub fn table(&self) -> Option<&ChunkTable> {
+        match &self.storage {
+            Storage::Dense(dense) => Some(dense.table()),
+            Storage::Sparse(sparse) => Some(sparse.table()),
+            Storage::VariableLength(layout) => Some(layout.table()),
+            Storage::Contiguous(_)
+            | Storage::External(_)
+            | Storage::Virtual
+            | Storage::Unreadable(_) => None,
+        }
+    }
+
+    /// Gives the dataset its place in the cache.
+    pub fn register(&self, file: &CachedFile<Hdf5>, options: DatasetOptions) -> Dataset<Hdf5> {
+        match &self.storage {
+            Storage::Dense(dense) => file.register(dense.clone(), options),
+            Storage::Sparse(sparse) => file.register(sparse.clone(), options),
+            Storage::VariableLength(layout) => file.register(layout.clone(), options),
+            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
+                file.register_unchunked(contiguous.clone(), options)
+            }
+            Storage::Virtual | Storage::Unreadable(_) => {
+                file.register_unchunked(Arc::new(Nowhere), options)
+            }
         }
     }
 
     /// Whether cells can be undefined.
     pub fn is_sparse(&self) -> bool {
         match &self.storage {
-            Storage::Sparse(..) => true,
-            Storage::VariableLength(layout, _) => layout.is_sparse(),
+            Storage::Sparse(_) => true,
+            Storage::VariableLength(layout) => layout.is_sparse(),
             _ => false,
         }
     }
@@ -129,59 +165,50 @@ impl DatasetLayout {
     /// How many cells a sparse chunk has defined according to its record.
     pub fn announced_cells(&self, record: &ChunkRecord) -> Option<u64> {
         let checksum = match &self.storage {
-            Storage::Sparse(..) => 0,
-            Storage::VariableLength(layout, _) if layout.is_sparse() => 4,
+            Storage::Sparse(_) => 0,
+            Storage::VariableLength(layout) if layout.is_sparse() => 4,
             _ => return None,
         };
         let bytes = record.sections.get(1)?.unfiltered.checked_sub(checksum)?;
         bytes.checked_div(self.geometry.element_size() as u64)
     }
+}
 
-    /// How many cells a chunk has defined, if it need not be all.
-    pub fn defined_cells(&self, chunk: &Chunk) -> Option<u64> {
-        match chunk {
-            Chunk::Dense(_) => None,
-            Chunk::Sparse(chunk) => Some(chunk.len()),
-            Chunk::Heap(chunk) => Some(chunk.len()),
-        }
+/// Data that the cache never moves: it keeps the order of requests alone.
+struct Nowhere;
+
+impl ByteStore<Hdf5> for Nowhere {
+    fn fetch(&self, _: &mut [Fetch<'_>]) -> Result<()> {
+        Err(nowhere())
     }
 
-    /// Where the elements are.
-    fn medium(&self) -> Option<&Arc<Medium>> {
-        match &self.storage {
-            Storage::Contiguous(contiguous) | Storage::External(contiguous) => {
-                Some(contiguous.medium())
-            }
-            _ => self.table().map(ChunkTable::medium),
-        }
-    }
-
-    fn chunks(&self) -> Result<&ChunkTable> {
-        self.table().ok_or_else(|| Error::Internal("contiguous data has no chunks".into()))
-    }
-
-    fn mismatch() -> Error {
-        Error::Internal("a chunk of another layout".into())
+    fn put(&self, _: &[Put<'_>]) -> Result<()> {
+        Err(nowhere())
     }
 }
 
-impl DatasetLayout {
-    /// What the cache needs to know of a stored chunk.
-    pub fn stored(&self, record: ChunkRecord) -> Stored<ChunkRecord> {
-        let (head, decoded) = match record.sections.as_slice() {
-            [] => (record.size, self.geometry.chunk_bytes()),
-            [_, values, ..] => (values.offset.min(record.size), structured_bytes(&record)),
-            [_] => (record.size, record.size),
-        };
-        Stored::new(record.address, record.size, record).head(head).decoded(decoded)
+impl Unchunked<Hdf5> for Nowhere {
+    fn read<'r>(
+        &self,
+        _: &Dims,
+        _: &'r mut ReadRequest<'_>,
+        _: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct> {
+        Err(nowhere())
+    }
+
+    fn write<'r>(
+        &self,
+        _: &Dims,
+        _: &'r mut WriteRequest<'_>,
+        _: &mut Vec<Put<'r>>,
+    ) -> Result<Direct> {
+        Err(nowhere())
     }
 }
 
-/// About the bytes of a decoded chunk of several sections, by its record: a file says there what it likes.
-fn structured_bytes(record: &ChunkRecord) -> u64 {
-    let Some((locations, others)) = record.sections.split_first() else { return record.size };
-    let cells = locations.unfiltered.min(record.size.saturating_mul(8));
-    others.iter().map(|section| section.unfiltered).fold(cells, u64::saturating_add)
+fn nowhere() -> Error {
+    Error::Internal("data that the cache does not know".into())
 }
 
 /// For a question that only chunks with variable-length data can answer.
@@ -189,21 +216,14 @@ fn without_heap() -> Error {
     Error::Internal("values of variable length in a chunk without a heap".into())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::structured_bytes;
-    use pumice_format::index::{ChunkRecord, SectionRecord};
+/// Memory of the thread for `len` stored bytes, which [`recycle`] gets back when they are decoded.
+fn spare(len: usize) -> Option<Vec<u8>> {
+    (len <= RECYCLED).then(|| scratch::take_sized(len).ok()).flatten()
+}
 
-    #[test]
-    fn sizes_that_a_record_makes_up_have_a_sum() {
-        let mut record = ChunkRecord::dense(0x800, 100);
-        for offset in [0, 40, 60] {
-            let section = SectionRecord { offset, unfiltered: u64::MAX - 1, filter_mask: 0 };
-            record.sections.push(section);
-        }
-        assert_eq!(structured_bytes(&record), u64::MAX);
-        record.sections.pop();
-        record.sections[1].unfiltered = 12;
-        assert_eq!(structured_bytes(&record), 800 + 12);
+/// Keeps memory for the next chunk that this thread decodes, which is likely to be as large.
+fn recycle(bytes: Vec<u8>) {
+    if bytes.capacity() <= RECYCLED {
+        scratch::give(bytes);
     }
 }

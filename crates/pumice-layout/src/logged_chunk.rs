@@ -322,12 +322,22 @@ mod tests {
     use super::super::request::{ReadRequest, RowPart};
     use super::super::sparse::Sparse;
     use super::super::sparse_chunk::MOVED;
+    use super::super::table::ChunkTable;
     use super::*;
     use proptest::prelude::*;
     use pumice_filter::Pipeline;
     use pumice_filter::location::{Aim, RowEncoder, RowSteps};
     use pumice_space::Selection;
+    use pumice_structures::index::IndexKind;
     use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// A layout without filters.
+    fn unfiltered(geometry: Geometry) -> Sparse {
+        let (geometry, none) = (Arc::new(geometry), Pipeline::default);
+        let table = ChunkTable::empty(geometry.clone(), IndexKind::FixedArray);
+        Sparse::new(geometry, none(), none(), false, table)
+    }
 
     fn chunk(cells: impl Iterator<Item = u64>) -> SparseChunk {
         let set = CellSet::from_sorted_cells(100_000, cells).unwrap();
@@ -558,8 +568,7 @@ mod tests {
         logged.define(set([5]), vec![1, 2]);
         assert!(logged.erase(&set([14])));
         let geometry = Geometry::new(&[100_000], &[100_000], &[100_000], vec![0; 2]).unwrap();
-        let none = Pipeline::default;
-        let sparse = Sparse::new(Arc::new(geometry), none(), none(), false);
+        let sparse = unfiltered(geometry);
         let mut found = None;
         let cells = Selection::points(1, vec![21, 5, 6, 14]).unwrap();
         let work = moved(|| {
@@ -580,8 +589,7 @@ mod tests {
         assert!(logged.erase(&set([14])));
         let dims = [100, 1000];
         let geometry = Geometry::new(&dims, &dims, &dims, vec![0; 2]).unwrap();
-        let none = Pipeline::default;
-        let sparse = Sparse::new(Arc::new(geometry), none(), none(), false);
+        let sparse = unfiltered(geometry);
         for rows in [RowPart::Range(0..2), RowPart::Listed(&[0, 1])] {
             let mut found = None;
             let work = moved(|| {

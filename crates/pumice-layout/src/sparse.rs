@@ -13,11 +13,15 @@ mod reading;
 use super::announced;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
-use super::request::WriteRequest;
+use super::request::{ReadRequest, WriteRequest};
 use super::sparse_chunk::{SparseChunk, StoredCells, collect};
 use super::sparse_points;
+use super::table::ChunkTable;
+use super::{Chunk, Hdf5, NOWHERE, recycle, spare};
 use pumice_bytes::{DecodeError, Writer};
-use pumice_cache::{Outcome, Part};
+use pumice_cache::{
+    ChunkStore, Direct, Encoded, Fetch, Layout, Outcome, Part, Put, ReadPlan, Stored, WritePlan,
+};
 use pumice_filter::location::RowCells;
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -33,6 +37,7 @@ pub const VALUES: usize = 1;
 /// How the sections of a dataset's chunks are stored.
 pub struct Sparse {
     geometry: Arc<Geometry>,
+    table: Arc<ChunkTable>,
     locations: Pipeline,
     values: Pipeline,
     /// For partial edge chunks, if they are stored unfiltered.
@@ -40,15 +45,15 @@ pub struct Sparse {
 }
 
 /// An encoded chunk and what its index record says of it.
-pub struct EncodedSections {
+struct EncodedSections {
     /// The stored bytes.
-    pub bytes: Arc<Vec<u8>>,
+    bytes: Arc<Vec<u8>>,
     /// Values that follow them as they are.
-    pub values: Option<Arc<Vec<u8>>>,
+    values: Option<Arc<Vec<u8>>>,
     /// The sections in them.
-    pub sections: [SectionRecord; 2],
+    sections: [SectionRecord; 2],
     /// Where the chunk is stored, if nothing but its values is to be written anew.
-    pub place: Option<u64>,
+    place: Option<u64>,
 }
 
 impl Sparse {
@@ -58,22 +63,28 @@ impl Sparse {
         locations: Pipeline,
         values: Pipeline,
         dont_filter_partial: bool,
+        table: ChunkTable,
     ) -> Self {
         let plain = dont_filter_partial.then(Pipeline::default);
-        Self { geometry, locations, values, plain }
+        Self { geometry, table: Arc::new(table), locations, values, plain }
+    }
+
+    /// The table of its chunks.
+    pub fn table(&self) -> &ChunkTable {
+        &self.table
     }
 
     /// The same for another extent.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
         let (locations, values) = (self.locations.clone(), self.values.clone());
-        Self { geometry, locations, values, plain: self.plain.clone() }
+        Self { geometry, table: self.table.clone(), locations, values, plain: self.plain.clone() }
     }
 
     /// The same, without comparing the checksums that filters add. The checksum of the locations is none
     /// of them: without it, values would land on wrong cells.
     fn unverified(&self) -> Self {
         let (locations, values) = (self.locations.unverified(), self.values.unverified());
-        Self { geometry: Arc::clone(&self.geometry), locations, values, plain: self.plain.clone() }
+        Self { locations, values, ..self.with_geometry(Arc::clone(&self.geometry)) }
     }
 
     /// The filters of a section.
@@ -99,13 +110,8 @@ impl Sparse {
         }
     }
 
-    /// A chunk without defined cells.
-    pub fn new_chunk(&self) -> SparseChunk {
-        SparseChunk::empty(self.geometry.cells_per_chunk())
-    }
-
     /// Encodes both sections.
-    pub fn encode(&self, key: &Dims, chunk: &SparseChunk) -> Result<EncodedSections> {
+    fn encode_sections(&self, key: &Dims, chunk: &SparseChunk) -> Result<EncodedSections> {
         let values = chunk.values.as_ref().ok_or_else(|| {
             Error::Internal("a chunk without resident values was to be written".into())
         })?;
@@ -131,7 +137,7 @@ impl Sparse {
     }
 
     /// Encodes a chunk that was written whole.
-    pub fn encode_fresh(&self, cells: &RowCells, values: &Arc<Vec<u8>>) -> Result<EncodedSections> {
+    fn encode_fresh(&self, cells: &RowCells, values: &Arc<Vec<u8>>) -> Result<EncodedSections> {
         if let Some((bytes, unfiltered)) = self.locations.keep_rows(cells)
             && self.values.is_empty()
         {
@@ -155,7 +161,7 @@ impl Sparse {
     pub fn check_stored(&self, key: &Dims, bytes: &[u8], record: &ChunkRecord) -> Result<()> {
         let (locations, values) = self.pipelines(key);
         check_sections(record, [locations, values])?;
-        let chunk = self.decode(key, bytes, record, Part::All, false)?;
+        let chunk = self.decode_sections(key, bytes, record, Part::All, false)?;
         // Decoding drops cells beyond the extent; their values have been announced all the same.
         let inside = chunk.cells.len().saturating_mul(self.geometry.element_size() as u64);
         let announced = record.sections[VALUES].unfiltered;
@@ -182,7 +188,7 @@ impl Sparse {
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections. If the chunk may
     /// be `changed` later, its locations are kept as they are stored.
-    pub fn decode(
+    fn decode_sections(
         &self,
         key: &Dims,
         bytes: &[u8],
@@ -250,7 +256,7 @@ impl Sparse {
     }
 
     /// Carries out a write on a resident chunk.
-    pub fn gather(
+    fn gather_logged(
         &self,
         chunk: &mut LoggedChunk,
         request: &mut WriteRequest<'_>,
@@ -293,6 +299,145 @@ impl Sparse {
     /// Whether cells can be stored as the location filter encodes rows of them.
     pub fn takes_rows(&self) -> bool {
         self.plain.is_none() && self.locations.begins_with_location()
+    }
+}
+
+impl Layout<Hdf5> for Sparse {
+    fn chunks(&self) -> &dyn ChunkStore<Hdf5> {
+        &*self.table
+    }
+
+    fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        part: Part,
+    ) -> Result<Chunk> {
+        let changed = self.table.medium().is_writable();
+        let chunk = self.decode_sections(key, &bytes, &stored.tag, part, changed)?;
+        recycle(bytes);
+        Ok(Chunk::Sparse(LoggedChunk::new(chunk, self.geometry.element_size())))
+    }
+
+    /// A chunk without defined cells.
+    fn new_chunk(&self, _: &Dims, _: bool) -> Result<Chunk> {
+        let chunk = SparseChunk::empty(self.geometry.cells_per_chunk());
+        Ok(Chunk::Sparse(LoggedChunk::new(chunk, self.geometry.element_size())))
+    }
+
+    fn encode(&self, key: &Dims, chunk: &Chunk) -> Result<Encoded<ChunkRecord>> {
+        let chunk = chunk.sparse()?;
+        let encoded = match chunk.fresh() {
+            Some((cells, values)) => self.encode_fresh(cells, values)?,
+            None => self.encode_sections(key, chunk.view())?,
+        };
+        let mut tag = ChunkRecord::dense(encoded.place.unwrap_or(NOWHERE), 0);
+        tag.sections.extend(encoded.sections);
+        Ok(Encoded { bytes: encoded.bytes, rest: encoded.values, tag })
+    }
+
+    fn plan_read(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
+        let keep = match request {
+            // What was not verified would answer reads that ask for more.
+            ReadRequest::Values { target, .. } => !target.is_unverified(),
+            // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
+            // than putting it down. Kept, a scan would go through memory once more.
+            ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. } => false,
+            _ => true,
+        };
+        let direct = stored.and_then(|stored| self.direct_memory(key, stored, request));
+        ReadPlan { part: request.part(), share: request.share(), keep, direct }
+    }
+
+    fn plan_write(
+        &self,
+        key: &Dims,
+        stored: Option<&Stored<ChunkRecord>>,
+        request: &WriteRequest<'_>,
+    ) -> WritePlan {
+        let (growth, fresh) = self.growth(request);
+        // A write may find all its cells defined. Elements that refer to something may have to wait, and chunks
+        // wait as a whole.
+        let straight = growth.is_some() && !self.table.refers() && self.is_plain(key);
+        let growth = growth.unwrap_or(0);
+        let memory = |stored| self.part_bytes(stored).saturating_add(growth);
+        let direct = stored.filter(|_| straight).map(memory);
+        // Many rows are read from the file as quickly as from the cache, which they would only fill.
+        let keep = !matches!(request, WriteRequest::Rows { whole: true, .. });
+        // A sparse chunk is never known to be complete.
+        WritePlan { intent: request.intent(false), share: 0.0, growth, fresh, keep, direct }
+    }
+
+    fn scatter(
+        &self,
+        _: &Dims,
+        chunk: Option<&Chunk>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<()> {
+        match chunk {
+            Some(chunk) => self.scatter_logged(chunk.sparse()?, request),
+            None => self.scatter_absent(request),
+        }
+    }
+
+    fn gather(
+        &self,
+        _: &Dims,
+        chunk: &mut Chunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
+        self.gather_logged(chunk.sparse_mut()?, request)
+    }
+
+    fn scatter_stored(
+        &self,
+        key: &Dims,
+        bytes: &mut Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<bool> {
+        let served = self.scatter_bytes(key, bytes, &stored.tag, request)?;
+        if served {
+            recycle(std::mem::take(bytes));
+        }
+        Ok(served)
+    }
+
+    fn direct_read<'r>(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut ReadRequest<'_>,
+        _: &mut Vec<Fetch<'r>>,
+    ) -> Result<Option<Direct>> {
+        match self.can_read_whole(key, stored, request) {
+            true => self.read_whole(key, stored, request),
+            false => self.read_part(key, stored, request),
+        }
+    }
+
+    fn direct_write<'r>(
+        &self,
+        key: &Dims,
+        stored: &Stored<ChunkRecord>,
+        request: &'r mut WriteRequest<'_>,
+        _: &mut Vec<Put<'r>>,
+    ) -> Result<Option<Direct>> {
+        self.write_part(key, stored, request)
+    }
+
+    fn successors(&self, recent: &[Dims], now: &[Dims], count: usize) -> Vec<Dims> {
+        self.geometry.successors(recent, now, count)
+    }
+
+    fn spare(&self, len: usize) -> Option<Vec<u8>> {
+        spare(len)
     }
 }
 

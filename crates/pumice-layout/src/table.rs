@@ -14,9 +14,14 @@
 //! names space that has not been written.
 
 mod moving;
+pub(crate) mod stored;
+mod storing;
+
+pub use storing::{NewChunk, Room};
 
 use super::NOWHERE;
 use super::blocks::Blocks;
+use super::geometry::Geometry;
 use super::listing::{Kept, Listing};
 use super::pages::TOGETHER;
 use pumice_bytes::DecodeError;
@@ -34,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 /// The stored chunks of a dataset.
 pub struct ChunkTable {
     medium: Arc<Medium>,
+    geometry: Arc<Geometry>,
     index: Mutex<ChunkIndex>,
     /// Whether chunks can be added and taken away.
     changeable: bool,
@@ -54,11 +60,17 @@ const MOST_DISPLACED: usize = 1 << 16;
 
 impl ChunkTable {
     /// A table over an index.
-    pub fn new(medium: Arc<Medium>, index: ChunkIndex, in_place: bool) -> Self {
+    pub fn new(
+        medium: Arc<Medium>,
+        geometry: Arc<Geometry>,
+        index: ChunkIndex,
+        in_place: bool,
+    ) -> Self {
         let (reserved, displaced, listing) = Default::default();
         let changeable = index.check_changeable().is_ok();
         let index = Mutex::new(index);
-        Self { medium, index, changeable, in_place, refers: false, reserved, displaced, listing }
+        let refers = false;
+        Self { medium, geometry, index, changeable, in_place, refers, reserved, displaced, listing }
     }
 
     /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
@@ -78,8 +90,8 @@ impl ChunkTable {
     }
 
     /// Names the chunks that another table names, as another program has it.
-    pub fn follow(&self, other: Self) {
-        *self.index() = other.index.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub fn follow(&self, other: &Self) {
+        std::mem::swap(&mut *self.index(), &mut *other.index());
     }
 
     /// Whether elements refer to what is elsewhere in the file.
@@ -206,15 +218,14 @@ impl ChunkTable {
     /// Stores chunks of another table as they are.
     pub fn adopt(&self, from: &ChunkTable, chunks: &[(Dims, ChunkRecord)]) -> Result<()> {
         let bytes = from.read_all(chunks)?;
-        let mut places = Vec::with_capacity(chunks.len());
-        let adopted = self.put_all(chunks, &bytes, &mut places).and_then(|()| {
-            let change = self.medium.change();
-            places.iter().try_for_each(|&place| self.enter_during(&change, place))
-        });
-        if adopted.is_err() {
-            places.iter().for_each(|&place| self.cancel(place));
+        let mut rest = bytes.as_slice();
+        let mut copies = Vec::with_capacity(chunks.len());
+        for (key, record) in chunks {
+            let (bytes, later) = rest.split_at(record.size as usize);
+            copies.push(NewChunk::copy(key, record, bytes));
+            rest = later;
         }
-        adopted
+        self.enter_all(&self.place(&copies, Room::Usual)?)
     }
 
     /// The stored bytes of chunks, one after another.
@@ -234,24 +245,6 @@ impl ChunkTable {
         }
         self.medium.fetch(&mut ops)?;
         Ok(bytes)
-    }
-
-    /// Finds room for chunks and writes them there.
-    fn put_all(
-        &self,
-        chunks: &[(Dims, ChunkRecord)],
-        bytes: &[u8],
-        places: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (mut ops, mut rest) = (Vec::with_capacity(chunks.len()), bytes);
-        for (key, record) in chunks {
-            let offset = self.reserve(key, ChunkRecord { address: NOWHERE, ..record.clone() })?;
-            places.push(offset);
-            let (bytes, later) = rest.split_at(record.size as usize);
-            ops.push(WriteOp { offset, bytes });
-            rest = later;
-        }
-        self.put(&mut ops)
     }
 
     /// Refuses a record that does not lie inside the file.
@@ -285,15 +278,6 @@ impl ChunkTable {
     /// Whether [`reserve`](Self::reserve) has found new room at `address`, which nothing refers to yet.
     pub fn is_reserved(&self, address: u64) -> bool {
         self.reserved().contains_key(&address)
-    }
-
-    /// As [`reserve`](Self::reserve), but never where the chunk is stored now, unless its place
-    /// follows from its coordinates.
-    pub fn reserve_elsewhere(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
-        match self.is_fixed() {
-            true => self.reserve(key, record),
-            false => self.reserve_new(key, record),
-        }
     }
 
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
@@ -501,21 +485,29 @@ impl ChunkTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pumice_format::Sizes;
-    use pumice_format::index::RecordFormat;
-    use pumice_store::MemoryStore;
-    use pumice_structures::index::IndexShape;
-
-    fn table(kind: IndexKind) -> ChunkTable {
-        let store = Arc::new(MemoryStore::new(vec![0; 100]));
+impl ChunkTable {
+    /// A table of no chunks, in memory.
+    pub(crate) fn empty(geometry: Arc<Geometry>, kind: IndexKind) -> Self {
+        use pumice_format::Sizes;
+        use pumice_format::index::RecordFormat;
+        let store = Arc::new(pumice_store::MemoryStore::new(vec![0; 100]));
         let medium = Arc::new(Medium::new(store, 0, 100, Sizes::default(), true));
-        let (format, shape) = (RecordFormat::plain(Sizes::default(), 8), [40]);
-        let shape = IndexShape::new(&shape, &shape, &[8]).unwrap();
+        let format = RecordFormat::plain(Sizes::default(), geometry.chunk_bytes());
+        let (dims, chunk) = (geometry.dims(), geometry.chunk());
+        let shape = pumice_structures::index::IndexShape::new(&dims, &dims, chunk).unwrap();
         let mut index = ChunkIndex::create(kind, format, shape).unwrap();
         index.allocate(&*medium).unwrap();
-        ChunkTable::new(medium, index, true).referring(true)
+        ChunkTable::new(medium, geometry, index, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(kind: IndexKind) -> ChunkTable {
+        let geometry = Geometry::new(&[40], &[40], &[8], vec![0]).unwrap();
+        ChunkTable::empty(Arc::new(geometry), kind).referring(true)
     }
 
     fn reserve(table: &ChunkTable, number: u64) -> u64 {

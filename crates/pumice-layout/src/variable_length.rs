@@ -9,7 +9,6 @@
 //!
 //! What is written is always the shortest: objects in the order of the cells, without waste.
 
-use super::MANY;
 use super::announced;
 use super::geometry::Geometry;
 use super::heap_chunk::{HeapChunk, no_heap};
@@ -17,8 +16,10 @@ use super::heap_sections::{HeapSections, stored_section};
 use super::request::{Piece, ReadRequest, Target, WriteRequest, points_of_sparse};
 use super::sparse::{check_readable, check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
+use super::table::ChunkTable;
+use super::{Chunk, Hdf5, MANY};
 use pumice_bytes::Writer;
-use pumice_cache::{Encoded, Outcome, Part, WritePlan};
+use pumice_cache::{ChunkStore, Encoded, Layout, Outcome, Part, ReadPlan, Stored, WritePlan};
 use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::Sizes;
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -38,6 +39,7 @@ const WASTE: u32 = 25;
 /// How chunks with variable-length data are stored.
 pub struct VariableLength {
     geometry: Arc<Geometry>,
+    table: Arc<ChunkTable>,
     datatype: Datatype,
     sizes: Sizes,
     /// Of the locations, if the dataset is sparse.
@@ -71,17 +73,24 @@ impl VariableLength {
         filters: VariableLengthFilters,
         fill: Heaped,
         dont_filter_partial: bool,
+        table: ChunkTable,
     ) -> Self {
         let VariableLengthFilters { locations, references, heap } = filters;
         let plain = dont_filter_partial.then(Pipeline::default);
-        let waste = AtomicU32::new(WASTE);
-        Self { geometry, datatype, sizes, locations, references, heap, fill, plain, waste }
+        let (table, waste) = (Arc::new(table), AtomicU32::new(WASTE));
+        Self { geometry, table, datatype, sizes, locations, references, heap, fill, plain, waste }
+    }
+
+    /// The table of its chunks.
+    pub fn table(&self) -> &ChunkTable {
+        &self.table
     }
 
     /// The same for another extent.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
         Self {
             geometry,
+            table: self.table.clone(),
             datatype: self.datatype.clone(),
             sizes: self.sizes,
             locations: self.locations.clone(),
@@ -148,7 +157,7 @@ impl VariableLength {
 
     /// A chunk without defined cells; of a dense dataset, with the fill value everywhere if `fill`: without,
     /// it is about to get all its values.
-    pub fn new_chunk(&self, fill: bool) -> Result<HeapChunk> {
+    fn make_chunk(&self, fill: bool) -> Result<HeapChunk> {
         let cells = self.geometry.cells_per_chunk();
         if self.is_sparse() || !fill {
             let size = self.datatype.size();
@@ -169,20 +178,8 @@ impl VariableLength {
         Ok(chunk)
     }
 
-    /// What a write needs.
-    pub fn plan_write(&self, request: &WriteRequest<'_>) -> WritePlan {
-        let usual = WritePlan { intent: request.intent(true), ..WritePlan::default() };
-        let WriteRequest::Values { part, source } = request else { return usual };
-        let elements = part.count().saturating_mul(self.geometry.element_size() as u64 + 8);
-        let bytes = elements.saturating_add(source.heap_share(part.count()));
-        // Many lists are read from the file as quickly as from the cache, which they would only fill.
-        let lists = source.as_lists().and(source.heap());
-        let keep = !(lists.is_some_and(|heap| heap.len() >= MANY) && part.is_whole());
-        WritePlan { growth: bytes, fresh: bytes, keep, ..usual }
-    }
-
     /// Encodes all sections.
-    pub fn encode(&self, key: &Dims, chunk: &HeapChunk) -> Result<Encoded<ChunkRecord>> {
+    fn encode_sections(&self, key: &Dims, chunk: &HeapChunk) -> Result<Encoded<ChunkRecord>> {
         if !chunk.has_values() {
             let what = "a chunk without resident values was to be written";
             return Err(Error::Internal(what.into()));
@@ -250,16 +247,6 @@ impl VariableLength {
     }
 
     /// Decodes the sections that `part` needs. `bytes` has at least those sections.
-    pub fn decode(
-        &self,
-        key: &Dims,
-        bytes: Vec<u8>,
-        record: &ChunkRecord,
-        part: Part,
-    ) -> Result<HeapChunk> {
-        self.decode_with(self.sections(key), key, &bytes, record, part)
-    }
-
     fn decode_with(
         &self,
         sections: HeapSections<'_>,
@@ -300,7 +287,7 @@ impl VariableLength {
     }
 
     /// Answers a read from a resident chunk.
-    pub fn scatter(&self, chunk: &HeapChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter_chunk(&self, chunk: &HeapChunk, request: &mut ReadRequest<'_>) -> Result<()> {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => {
@@ -334,7 +321,7 @@ impl VariableLength {
 
     /// Answers a read from a chunk that is not stored: nothing is defined there if the dataset is sparse,
     /// and every cell has the fill value otherwise.
-    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => self.put_fill(part.segments(dims), target)?,
@@ -385,7 +372,11 @@ impl VariableLength {
     }
 
     /// Carries out a write on a resident chunk.
-    pub fn gather(&self, chunk: &mut HeapChunk, request: &mut WriteRequest<'_>) -> Result<Outcome> {
+    fn gather_chunk(
+        &self,
+        chunk: &mut HeapChunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
         if !self.may_outgrow(chunk, request) {
             return self.change(chunk, request);
         }
@@ -457,5 +448,81 @@ impl VariableLength {
         }
         chunk.compact(&self.datatype, self.waste.load(Ordering::Relaxed))?;
         Ok(Outcome::Keep)
+    }
+}
+
+impl Layout<Hdf5> for VariableLength {
+    fn chunks(&self) -> &dyn ChunkStore<Hdf5> {
+        &*self.table
+    }
+
+    fn decode(
+        &self,
+        key: &Dims,
+        bytes: Vec<u8>,
+        stored: &Stored<ChunkRecord>,
+        part: Part,
+    ) -> Result<Chunk> {
+        let chunk = self.decode_with(self.sections(key), key, &bytes, &stored.tag, part)?;
+        Ok(Chunk::Heap(chunk))
+    }
+
+    fn new_chunk(&self, key: &Dims, fill: bool) -> Result<Chunk> {
+        let fill = fill || self.geometry.is_partial(key);
+        Ok(Chunk::Heap(self.make_chunk(fill)?))
+    }
+
+    fn encode(&self, key: &Dims, chunk: &Chunk) -> Result<Encoded<ChunkRecord>> {
+        self.encode_sections(key, chunk.heap()?)
+    }
+
+    fn plan_read(
+        &self,
+        _: &Dims,
+        _: Option<&Stored<ChunkRecord>>,
+        request: &ReadRequest<'_>,
+    ) -> ReadPlan {
+        ReadPlan { part: request.part(), share: request.share(), ..ReadPlan::default() }
+    }
+
+    fn plan_write(
+        &self,
+        _: &Dims,
+        _: Option<&Stored<ChunkRecord>>,
+        request: &WriteRequest<'_>,
+    ) -> WritePlan {
+        let usual = WritePlan { intent: request.intent(true), ..WritePlan::default() };
+        let WriteRequest::Values { part, source } = request else { return usual };
+        let elements = part.count().saturating_mul(self.geometry.element_size() as u64 + 8);
+        let bytes = elements.saturating_add(source.heap_share(part.count()));
+        // Many lists are read from the file as quickly as from the cache, which they would only fill.
+        let lists = source.as_lists().and(source.heap());
+        let keep = !(lists.is_some_and(|heap| heap.len() >= MANY) && part.is_whole());
+        WritePlan { growth: bytes, fresh: bytes, keep, ..usual }
+    }
+
+    fn scatter(
+        &self,
+        _: &Dims,
+        chunk: Option<&Chunk>,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<()> {
+        match chunk {
+            Some(chunk) => self.scatter_chunk(chunk.heap()?, request),
+            None => self.scatter_absent(request),
+        }
+    }
+
+    fn gather(
+        &self,
+        _: &Dims,
+        chunk: &mut Chunk,
+        request: &mut WriteRequest<'_>,
+    ) -> Result<Outcome> {
+        self.gather_chunk(chunk.heap_mut()?, request)
+    }
+
+    fn successors(&self, recent: &[Dims], now: &[Dims], count: usize) -> Vec<Dims> {
+        self.geometry.successors(recent, now, count)
     }
 }

@@ -276,8 +276,8 @@ impl<'a> Copying<'a> {
     /// they are read.
     fn encodes(&self) -> Option<&Dense> {
         match &self.to.state.layout().storage {
-            Storage::Dense(dense, _) if self.from.datatype() == self.to.datatype() => {
-                Some(dense).filter(|dense| !dense.pipeline().is_empty())
+            Storage::Dense(dense) if self.from.datatype() == self.to.datatype() => {
+                Some(&**dense).filter(|dense| !dense.pipeline().is_empty())
             }
             _ => None,
         }

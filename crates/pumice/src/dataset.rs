@@ -127,7 +127,7 @@ impl Dataset {
             },
             Storage::Dense(..) => LayoutKind::Chunked,
             Storage::Sparse(..) => LayoutKind::Sparse,
-            Storage::VariableLength(layout, _) if layout.is_sparse() => LayoutKind::Sparse,
+            Storage::VariableLength(layout) if layout.is_sparse() => LayoutKind::Sparse,
             Storage::VariableLength(..) => LayoutKind::VariableLength,
             Storage::External(_) => LayoutKind::External,
             Storage::Virtual => LayoutKind::Virtual,
@@ -165,9 +165,9 @@ impl Dataset {
     /// ```
     pub fn filters(&self) -> Vec<FilterSpec> {
         match &self.state.layout().storage {
-            Storage::Dense(dense, _) => dense.pipeline().specs().to_vec(),
-            Storage::Sparse(sparse, _) => sparse.pipeline(1).specs().to_vec(),
-            Storage::VariableLength(layout, _) => {
+            Storage::Dense(dense) => dense.pipeline().specs().to_vec(),
+            Storage::Sparse(sparse) => sparse.pipeline(1).specs().to_vec(),
+            Storage::VariableLength(layout) => {
                 layout.pipelines().last().map_or(Vec::new(), |heap| heap.specs().to_vec())
             }
             _ => Vec::new(),
@@ -177,8 +177,8 @@ impl Dataset {
     /// The filters of a sparse dataset's locations.
     pub fn location_filters(&self) -> Vec<FilterSpec> {
         match &self.state.layout().storage {
-            Storage::Sparse(sparse, _) => sparse.pipeline(0).specs().to_vec(),
-            Storage::VariableLength(layout, _) if layout.is_sparse() => {
+            Storage::Sparse(sparse) => sparse.pipeline(0).specs().to_vec(),
+            Storage::VariableLength(layout) if layout.is_sparse() => {
                 layout.pipelines().next().map_or(Vec::new(), |first| first.specs().to_vec())
             }
             _ => Vec::new(),
@@ -190,7 +190,7 @@ impl Dataset {
         match &self.state.layout().storage {
             Storage::Dense(..) => vec![Section::Chunk],
             Storage::Sparse(..) => vec![Section::Selection, Section::Values],
-            Storage::VariableLength(layout, _) if layout.is_sparse() => {
+            Storage::VariableLength(layout) if layout.is_sparse() => {
                 vec![Section::Selection, Section::References, Section::Heap]
             }
             Storage::VariableLength(..) => vec![Section::References, Section::Heap],
@@ -202,7 +202,7 @@ impl Dataset {
     pub fn section_filters(&self) -> SectionFilters {
         let sections = self.sections().into_iter();
         let filters = match &self.state.layout().storage {
-            Storage::VariableLength(layout, _) => {
+            Storage::VariableLength(layout) => {
                 let filters = layout.pipelines().map(|pipeline| pipeline.specs().to_vec());
                 sections.zip(filters).collect()
             }

@@ -4,7 +4,7 @@ use super::{Adaptive, Curve, CurvePoint, Sizing};
 use crate::cache::{ChunkCache, Shared};
 use crate::config::Config;
 use crate::handles::Dataset;
-use crate::layout::Layout;
+use crate::layout::Family;
 
 impl Config {
     /// What chooses the size, if anything does.
@@ -24,7 +24,7 @@ impl Config {
     }
 }
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// How many requests for chunks would miss at other sizes of the cache, by what was asked for
     /// lately; at the sizes where it changes. Empty if it is not measured.
     pub fn miss_ratio_curve(&self) -> Vec<CurvePoint> {
@@ -34,14 +34,14 @@ impl<L: Layout> ChunkCache<L> {
 
     /// The same for the requests of one dataset, which shares the cache with the others as it does
     /// now; at sizes that double.
-    pub fn dataset_miss_ratio_curve(&self, dataset: &Dataset<L>) -> Vec<CurvePoint> {
+    pub fn dataset_miss_ratio_curve(&self, dataset: &Dataset<F>) -> Vec<CurvePoint> {
         self.shared.budget.settle();
         let points = |curve: &mut Curve| curve.points_of(dataset.member.id);
         self.shared.budget.with_curve(points).unwrap_or_default()
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// A request comes that may need so many bytes. Whether it has changed the size.
     pub(crate) fn arrive(&self, needed: u64) -> bool {
         // If somebody else is at it, that will do.

@@ -4,10 +4,10 @@
 //! sleeps, looks, and ends when there is nothing left to give back or the cache is gone.
 
 use crate::cache::{ChunkCache, Shared};
-use crate::layout::Layout;
+use crate::layout::Family;
 use crate::sync::{Arc, Ordering};
 
-impl<L: Layout> ChunkCache<L> {
+impl<F: Family> ChunkCache<F> {
     /// Sees to it that somebody looks after the cache when requests no longer come.
     pub(crate) fn watch(&self) {
         let shared = &self.shared;
@@ -42,7 +42,7 @@ impl<L: Layout> ChunkCache<L> {
     }
 }
 
-impl<L: Layout> Shared<L> {
+impl<F: Family> Shared<F> {
     /// Whether the cache holds more than it must be left.
     fn may_rest(&self) -> bool {
         let minimum = self.adaptive.lock().as_ref().map(|adaptive| adaptive.minimum);

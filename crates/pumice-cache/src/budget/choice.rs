@@ -2,7 +2,7 @@
 //! datasets may keep.
 
 use super::{Again, Budget, Resident, Saving, State, Victims};
-use crate::layout::{Footprint, Layout};
+use crate::layout::{Family, Footprint};
 use crate::slot::Slot;
 use crate::sync::Arc;
 
@@ -36,12 +36,12 @@ const PATIENCE: u64 = 64;
 const AWAITING: u64 = 4;
 
 /// What a chunk gives when it is told to leave: first its unused memory, if that is much.
-fn gain<L: Layout>(resident: &Resident<L>) -> u64 {
+fn gain<F: Family>(resident: &Resident<F>) -> u64 {
     let Footprint { allocated, used, .. } = resident.footprint;
     if resident.footprint.wasteful() { allocated - used } else { resident.weight() }
 }
 
-impl<L: Layout> Budget<L> {
+impl<F: Family> Budget<F> {
     /// How many bytes may be loaded ahead: others must not leave for too much of it.
     pub(crate) fn room_ahead(&self) -> u64 {
         let state = self.lock_settled();
@@ -50,7 +50,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Chooses what leaves, coldest first.
-    pub(crate) fn victims(&self, demand: Demand<'_>) -> Option<Victims<'_, L>> {
+    pub(crate) fn victims(&self, demand: Demand<'_>) -> Option<Victims<'_, F>> {
         let mut state = self.lock_settled();
         let mut chosen = state.choose(demand, true);
         let found: u64 = chosen.iter().map(|&id| state.gain(id)).sum();
@@ -64,9 +64,9 @@ impl<L: Layout> Budget<L> {
     /// Chooses among the chunks of one dataset, those first that were not used for longest.
     pub(crate) fn victims_among(
         &self,
-        slots: &[Arc<Slot<L>>],
+        slots: &[Arc<Slot<F>>],
         bytes: u64,
-    ) -> Option<Victims<'_, L>> {
+    ) -> Option<Victims<'_, F>> {
         let mut state = self.lock_settled();
         let mut candidates = Vec::with_capacity(slots.len());
         for slot in slots {
@@ -86,7 +86,7 @@ impl<L: Layout> Budget<L> {
         self.doom(&mut state, chosen)
     }
 
-    fn doom(&self, state: &mut State<L>, chosen: Vec<u32>) -> Option<Victims<'_, L>> {
+    fn doom(&self, state: &mut State<F>, chosen: Vec<u32>) -> Option<Victims<'_, F>> {
         if chosen.is_empty() {
             return None;
         }
@@ -111,13 +111,13 @@ impl<L: Layout> Budget<L> {
     }
 }
 
-impl<L: Layout> State<L> {
+impl<F: Family> State<F> {
     fn gain(&self, id: u32) -> u64 {
         self.residents[id as usize].as_ref().map_or(0, gain)
     }
 
     /// Whether it was loaded ahead of a read that may still come.
-    fn awaits_use(&self, resident: &Resident<L>) -> bool {
+    fn awaits_use(&self, resident: &Resident<F>) -> bool {
         let patience = PATIENCE + 2 * self.residents.len() as u64;
         resident.slot.is_ahead() && self.clock - resident.used < patience
     }
@@ -164,7 +164,7 @@ impl<L: Layout> State<L> {
 struct Kept(Vec<(u64, u64)>);
 
 impl Kept {
-    fn may_lose<L: Layout>(&mut self, slot: &Slot<L>, weight: u64) -> bool {
+    fn may_lose<F: Family>(&mut self, slot: &Slot<F>, weight: u64) -> bool {
         let member = &slot.member;
         let minimum = member.options().minimum;
         if minimum == 0 {

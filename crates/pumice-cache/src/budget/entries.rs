@@ -2,7 +2,7 @@
 
 use super::resident::Resident;
 use super::{Budget, Need, Reservation, Visit, bookkeeping, encoding_size};
-use crate::layout::{Footprint, Layout};
+use crate::layout::{Family, Footprint};
 use crate::member::Member;
 use crate::plan::{Task, Way};
 use crate::policy::Usage;
@@ -24,14 +24,14 @@ impl Condition {
     }
 }
 
-impl<L: Layout> Budget<L> {
+impl<F: Family> Budget<F> {
     /// Enters a chunk that has just been put into its slot; of the reservation, `estimate` was
     /// meant for it.
     pub(crate) fn admit(
         &self,
-        reservation: &mut Reservation<'_, L>,
+        reservation: &mut Reservation<'_, F>,
         estimate: u64,
-        slot: &Arc<Slot<L>>,
+        slot: &Arc<Slot<F>>,
         footprint: Footprint,
         visit: Visit,
     ) {
@@ -85,7 +85,7 @@ impl<L: Layout> Budget<L> {
 
     /// Notes that a chunk whose body is locked is about to be changed, and tells whether it was
     /// dirty before. `None`, unless `forced`: there would be no room to encode it.
-    pub(crate) fn begin_change(&self, slot: &Slot<L>, forced: bool) -> Option<bool> {
+    pub(crate) fn begin_change(&self, slot: &Slot<F>, forced: bool) -> Option<bool> {
         let mut state = self.state.lock();
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return Some(false) };
@@ -99,7 +99,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Notes a chunk's new size, and that it was changed if it was.
-    pub(crate) fn charge(&self, slot: &Slot<L>, footprint: Footprint, dirty: bool) {
+    pub(crate) fn charge(&self, slot: &Slot<F>, footprint: Footprint, dirty: bool) {
         let mut state = self.state.lock();
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return };
@@ -132,8 +132,8 @@ impl<L: Layout> Budget<L> {
     /// or there would be too much between requests.
     pub(crate) fn keep_encoding(
         &self,
-        reservation: &mut Reservation<'_, L>,
-        slot: &Slot<L>,
+        reservation: &mut Reservation<'_, F>,
+        slot: &Slot<F>,
         size: u64,
     ) -> bool {
         let mut state = self.state.lock();
@@ -159,7 +159,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Notes that what was encoded early of a chunk is gone.
-    pub(crate) fn drop_encoding(&self, slot: &Slot<L>) {
+    pub(crate) fn drop_encoding(&self, slot: &Slot<F>) {
         let mut state = self.state.lock();
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return };
@@ -180,7 +180,7 @@ impl<L: Layout> Budget<L> {
 
     /// Notes that a chunk has lost its values and is of use only for its defined cells: it takes a
     /// new place among the chunks, and the policy remembers the old one for the whole chunk.
-    pub(crate) fn reduce(&self, slot: &Slot<L>, footprint: Footprint) {
+    pub(crate) fn reduce(&self, slot: &Slot<F>, footprint: Footprint) {
         self.charge(slot, footprint, false);
         let mut state = self.lock_settled();
         let id = slot.id();
@@ -193,20 +193,20 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Notes a use of a chunk that does not stay.
-    pub(crate) fn pass(&self, slot: &Slot<L>, bytes: u64, visit: Visit) {
+    pub(crate) fn pass(&self, slot: &Slot<F>, bytes: u64, visit: Visit) {
         if self.watch.on() {
             let usage =
                 Usage { write: visit.write, done: visit.whole(), ..Usage::of(slot.member.id) };
-            self.watch.used(slot.hash, bytes + bookkeeping::<L>(), usage);
+            self.watch.used(slot.hash, bytes + bookkeeping::<F>(), usage);
         }
     }
 
     /// Asks the policy which chunks shall pass, of a read of more than can be kept.
     pub(crate) fn let_pass<'t, 'm: 't, A: 't>(
         &self,
-        tasks: impl Iterator<Item = &'t mut Task<'m, L, A>>,
+        tasks: impl Iterator<Item = &'t mut Task<'m, F, A>>,
     ) where
-        L: 'm,
+        F: 'm,
     {
         let mut state = self.lock_settled();
         for task in tasks {
@@ -222,14 +222,14 @@ impl<L: Layout> Budget<L> {
     }
 
     /// A dataset's resident chunks.
-    pub(crate) fn slots(&self, member: &Member<L>) -> Vec<Arc<Slot<L>>> {
+    pub(crate) fn slots(&self, member: &Member<F>) -> Vec<Arc<Slot<F>>> {
         let state = self.state.lock();
         let ids = state.links.iter(&member.residents.lock()).collect::<Vec<_>>();
         let slot = |id: u32| state.residents[id as usize].as_ref().map(|one| Arc::clone(&one.slot));
         ids.into_iter().filter_map(slot).collect()
     }
 
-    pub(crate) fn condition(&self, slot: &Slot<L>) -> Option<Condition> {
+    pub(crate) fn condition(&self, slot: &Slot<F>) -> Option<Condition> {
         let mut state = self.state.lock();
         let resident = state.get(slot)?;
         let Resident { footprint, dirty, saving, .. } = *resident;
@@ -237,7 +237,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// Strikes a chunk off. `evicted`: to make room; otherwise it has ceased to be or is closed.
-    pub(crate) fn strike(&self, slot: &Slot<L>, evicted: bool) {
+    pub(crate) fn strike(&self, slot: &Slot<F>, evicted: bool) {
         let mut state = self.state.lock();
         let id = slot.id();
         let Some(resident) = state.get(slot) else { return };

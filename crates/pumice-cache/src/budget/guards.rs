@@ -1,33 +1,33 @@
 //! Room, saves and evictions in progress: what their holders give back by dropping them.
 
 use super::Budget;
-use crate::layout::Layout;
+use crate::layout::Family;
 use crate::slot::Slot;
 use crate::sync::Arc;
 
 /// Room taken for an operation; given back when dropped.
-pub(crate) struct Reservation<'b, L: Layout> {
-    pub(super) budget: &'b Budget<L>,
+pub(crate) struct Reservation<'b, F: Family> {
+    pub(super) budget: &'b Budget<F>,
     pub(super) bytes: u64,
 }
 
 /// Chunks chosen to leave. What has not left when this is dropped stays.
-pub(crate) struct Victims<'b, L: Layout> {
-    pub(super) budget: &'b Budget<L>,
-    pub(crate) slots: Vec<Arc<Slot<L>>>,
+pub(crate) struct Victims<'b, F: Family> {
+    pub(super) budget: &'b Budget<F>,
+    pub(crate) slots: Vec<Arc<Slot<F>>>,
     /// Those among them that must be saved first.
-    pub(crate) dirty: Saving<'b, L>,
+    pub(crate) dirty: Saving<'b, F>,
 }
 
 /// Dirty chunks that nobody else may write back until this is dropped.
-pub(crate) struct Saving<'b, L: Layout> {
-    pub(super) budget: &'b Budget<L>,
-    pub(super) slots: Vec<Arc<Slot<L>>>,
+pub(crate) struct Saving<'b, F: Family> {
+    pub(super) budget: &'b Budget<F>,
+    pub(super) slots: Vec<Arc<Slot<F>>>,
     /// Whether it counts as work under way, for which others wait rather than exceed the limits.
     pub(super) counted: bool,
 }
 
-impl<L: Layout> Drop for Reservation<'_, L> {
+impl<F: Family> Drop for Reservation<'_, F> {
     fn drop(&mut self) {
         let mut state = self.budget.state.lock();
         state.flight -= self.bytes;
@@ -37,7 +37,7 @@ impl<L: Layout> Drop for Reservation<'_, L> {
     }
 }
 
-impl<L: Layout> Drop for Victims<'_, L> {
+impl<F: Family> Drop for Victims<'_, F> {
     fn drop(&mut self) {
         let mut state = self.budget.state.lock();
         state.evictions -= 1;
@@ -51,14 +51,14 @@ impl<L: Layout> Drop for Victims<'_, L> {
     }
 }
 
-impl<L: Layout> Saving<'_, L> {
-    pub(crate) fn slots(&self) -> &[Arc<Slot<L>>] {
+impl<F: Family> Saving<'_, F> {
+    pub(crate) fn slots(&self) -> &[Arc<Slot<F>>] {
         &self.slots
     }
 
     /// Brings the chunks of each store and dataset together, in the order of their keys.
     pub(crate) fn sort(&mut self) {
-        let place = |slot: &Slot<L>| (slot.member.layout.store(), slot.member.id);
+        let place = |slot: &Slot<F>| (slot.layout.chunks().id(), slot.member.id);
         self.slots.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key)));
     }
 
@@ -75,7 +75,7 @@ impl<L: Layout> Saving<'_, L> {
     }
 }
 
-impl<L: Layout> Drop for Saving<'_, L> {
+impl<F: Family> Drop for Saving<'_, F> {
     fn drop(&mut self) {
         if self.slots.is_empty() && !self.counted {
             return;

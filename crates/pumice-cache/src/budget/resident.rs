@@ -1,13 +1,13 @@
 //! What the books say of one resident chunk.
 
 use super::Cause;
-use crate::layout::{Footprint, Layout};
+use crate::layout::{Family, Footprint};
 use crate::policy::Usage;
 use crate::slot::Slot;
 use crate::sync::Arc;
 
-pub(super) struct Resident<L: Layout> {
-    pub(super) slot: Arc<Slot<L>>,
+pub(super) struct Resident<F: Family> {
+    pub(super) slot: Arc<Slot<F>>,
     pub(super) footprint: Footprint,
     /// What was encoded of it early.
     pub(super) encoded: u64,
@@ -48,11 +48,11 @@ impl Visit {
     }
 }
 
-impl<L: Layout> Resident<L> {
+impl<F: Family> Resident<F> {
     /// What it counts for in the limits: its memory, what was encoded of it, and what the cache needs
     /// to keep it.
     pub(super) fn weight(&self) -> u64 {
-        self.footprint.allocated + self.encoded + bookkeeping::<L>()
+        self.footprint.allocated + self.encoded + bookkeeping::<F>()
     }
 
     /// Whether somebody writes it back or lets it leave, or it could not be written back.
@@ -81,11 +81,11 @@ impl<L: Layout> Resident<L> {
 
 /// What the cache needs to keep one chunk: the slot and its counts, its entries in the dataset's
 /// table, in the books and with the policy.
-pub(crate) const fn bookkeeping<L: Layout>() -> u64 {
+pub(crate) const fn bookkeeping<F: Family>() -> u64 {
     // The counts of its users come before the slot, and keep its alignment.
-    let slot = size_of::<Slot<L>>() + align_of::<Slot<L>>();
+    let slot = size_of::<Slot<F>>() + align_of::<Slot<F>>();
     let table = 2 * size_of::<usize>();
-    let books = size_of::<Option<Resident<L>>>();
+    let books = size_of::<Option<Resident<F>>>();
     (slot + table + books + POLICY_ENTRY) as u64
 }
 

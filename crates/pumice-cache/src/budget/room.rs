@@ -2,7 +2,7 @@
 
 use super::stuck::{Concern, Whose};
 use super::{Budget, Reservation, State, encoding_size};
-use crate::layout::Layout;
+use crate::layout::Family;
 use crate::slot::Slot;
 use crate::sync::Arc;
 
@@ -28,12 +28,12 @@ impl Need {
 }
 
 /// What one is told who has found nothing that could leave.
-pub(crate) enum LastResort<'b, L: Layout> {
+pub(crate) enum LastResort<'b, F: Family> {
     /// There was nobody to wait for: room over the limit.
-    Granted(Reservation<'b, L>),
+    Granted(Reservation<'b, F>),
     /// There is room for the moment only: chunks of other datasets that could not be written back fill the cache, and
     /// the chunk must not stay.
-    Passing(Reservation<'b, L>),
+    Passing(Reservation<'b, F>),
     /// Something has changed: it is worth trying again.
     Changed,
     /// There is nobody to wait for, and what is left are chunks that could not be written back and concern
@@ -41,19 +41,19 @@ pub(crate) enum LastResort<'b, L: Layout> {
     Stuck,
 }
 
-impl<L: Layout> Budget<L> {
+impl<F: Family> Budget<F> {
     /// A mark to be given to [`force_or_wait`](Self::force_or_wait).
     pub(crate) fn changes(&self) -> u64 {
         self.state.lock().changes
     }
 
     /// Takes room if there is.
-    pub(crate) fn try_reserve(&self, need: Need) -> Option<Reservation<'_, L>> {
+    pub(crate) fn try_reserve(&self, need: Need) -> Option<Reservation<'_, F>> {
         let mut state = self.state.lock();
         state.fits(need).then(|| self.take(&mut state, need))
     }
 
-    pub(super) fn take(&self, state: &mut State<L>, need: Need) -> Reservation<'_, L> {
+    pub(super) fn take(&self, state: &mut State<F>, need: Need) -> Reservation<'_, F> {
         state.take(need);
         Reservation { budget: self, bytes: need.bytes() }
     }
@@ -68,7 +68,7 @@ impl<L: Layout> Budget<L> {
         need: Need,
         seen: u64,
         concern: &Concern,
-    ) -> LastResort<'_, L> {
+    ) -> LastResort<'_, F> {
         let loads = matches!(need, Need::Load { .. });
         let mut state = self.state.lock();
         loop {
@@ -91,9 +91,9 @@ impl<L: Layout> Budget<L> {
     /// than `enough`, once they take much.
     pub(crate) fn try_encodings(
         &self,
-        slots: &[Arc<Slot<L>>],
+        slots: &[Arc<Slot<F>>],
         enough: usize,
-    ) -> Option<(Reservation<'_, L>, usize)> {
+    ) -> Option<(Reservation<'_, F>, usize)> {
         let mut state = self.state.lock();
         let (mut bytes, mut count) = (0_u64, 0);
         for slot in slots {
@@ -109,7 +109,7 @@ impl<L: Layout> Budget<L> {
     }
 
     /// How many bytes the encoding of a chunk is expected to take.
-    pub(crate) fn encoding_size(&self, slot: &Slot<L>) -> u64 {
+    pub(crate) fn encoding_size(&self, slot: &Slot<F>) -> u64 {
         let mut state = self.state.lock();
         state.get(slot).map_or(0, |resident| encoding_size(resident.footprint.used))
     }

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::{Resident, State};
-use crate::layout::{Layout, StoreId};
+use crate::layout::{Family, StoreId};
 use crate::member::Member;
 
 /// Why a chunk could not be written back.
@@ -29,9 +29,9 @@ impl Concern {
     }
 
     /// Adds a dataset that is changed.
-    pub(crate) fn add<L: Layout>(&mut self, member: &Member<L>) {
+    pub(crate) fn add<F: Family>(&mut self, member: &Member<F>) {
         if !self.dataset(member.id) {
-            self.0.push((member.id, member.layout.store()));
+            self.0.push((member.id, member.store()));
         }
     }
 
@@ -45,11 +45,11 @@ impl Concern {
         self.0.iter().any(|(_, known)| *known == store)
     }
 
-    fn stuck<L: Layout>(&self, resident: &Resident<L>) -> bool {
+    fn stuck<F: Family>(&self, resident: &Resident<F>) -> bool {
         let member = &resident.slot.member;
         match resident.stuck {
             Some(Cause::Refused) => self.dataset(member.id),
-            Some(Cause::Store) => self.store(member.layout.store()),
+            Some(Cause::Store) => self.store(member.store()),
             None => false,
         }
     }
@@ -65,7 +65,7 @@ pub(crate) enum Again<'c> {
 
 impl Again<'_> {
     /// Whether a chunk may leave, as far as this matters.
-    pub(super) fn may_try<L: Layout>(self, resident: &Resident<L>) -> bool {
+    pub(super) fn may_try<F: Family>(self, resident: &Resident<F>) -> bool {
         resident.stuck.is_none()
             || match self {
                 Again::None => false,
@@ -75,7 +75,7 @@ impl Again<'_> {
     }
 }
 
-impl<L: Layout> State<L> {
+impl<F: Family> State<F> {
     /// Whether chunks could not be written back: none, others', or such that concern the one who asks.
     pub(super) fn stuck(&self, concern: &Concern) -> Option<Whose> {
         let mut found = None;

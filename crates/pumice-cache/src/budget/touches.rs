@@ -9,7 +9,7 @@
 //! Lock order: a stripe, then, if it can be had without waiting, the books.
 
 use super::{Budget, State, Visit};
-use crate::layout::Layout;
+use crate::layout::Family;
 use crate::slot::Slot;
 use crate::sync::{Arc, AtomicU32, Mutex, MutexGuard, Ordering, thread_number};
 
@@ -25,8 +25,8 @@ const MOST: usize = 4096;
 const LEISURE: u64 = 8;
 
 /// A use that the policy has not been told of.
-struct Touch<L: Layout> {
-    slot: Arc<Slot<L>>,
+struct Touch<F: Family> {
+    slot: Arc<Slot<F>>,
     visit: Visit,
     /// Whether it was loaded ahead, and this was its first use.
     awaited: bool,
@@ -44,10 +44,10 @@ pub(crate) struct Told {
 
 /// Aligned so that two threads' notes do not share a pair of cache lines, which are fetched together.
 #[repr(align(128))]
-struct Stripe<L: Layout>(Mutex<Vec<Touch<L>>>);
+struct Stripe<F: Family>(Mutex<Vec<Touch<F>>>);
 
-pub(super) struct Touches<L: Layout> {
-    stripes: [Stripe<L>; STRIPES],
+pub(super) struct Touches<F: Family> {
+    stripes: [Stripe<F>; STRIPES],
     pending: Pending,
 }
 
@@ -55,17 +55,17 @@ pub(super) struct Touches<L: Layout> {
 #[repr(align(128))]
 struct Pending(AtomicU32);
 
-impl<L: Layout> Touches<L> {
+impl<F: Family> Touches<F> {
     pub(super) fn new() -> Self {
         let stripes = std::array::from_fn(|_| Stripe(Mutex::new(Vec::new())));
         Touches { stripes, pending: Pending(AtomicU32::new(0)) }
     }
 }
 
-impl<L: Layout> Budget<L> {
+impl<F: Family> Budget<F> {
     /// Notes a use of a resident chunk. If the policy has been told of it, with many others: what
     /// the books say then.
-    pub(crate) fn touch(&self, slot: Arc<Slot<L>>, visit: Visit) -> Option<Told> {
+    pub(crate) fn touch(&self, slot: Arc<Slot<F>>, visit: Visit) -> Option<Told> {
         let awaited = slot.take_ahead();
         let stripe = thread_number() % STRIPES;
         let mut notes = self.touches.stripes[stripe].0.lock();
@@ -108,12 +108,12 @@ impl<L: Layout> Budget<L> {
     }
 
     /// The books, after all uses so far were entered.
-    pub(super) fn lock_settled(&self) -> MutexGuard<'_, State<L>> {
+    pub(super) fn lock_settled(&self) -> MutexGuard<'_, State<F>> {
         self.settle();
         self.state.lock()
     }
 
-    fn tell(&self, state: Option<MutexGuard<'_, State<L>>>, batch: Vec<Touch<L>>) -> Told {
+    fn tell(&self, state: Option<MutexGuard<'_, State<F>>>, batch: Vec<Touch<F>>) -> Told {
         let mut state = state.unwrap_or_else(|| self.state.lock());
         for Touch { slot, visit, awaited } in &batch {
             state.touch(slot, *visit, *awaited, &self.watch);

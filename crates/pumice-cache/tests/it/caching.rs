@@ -360,23 +360,14 @@ fn a_direct_write_does_not_leave_old_defined_cells_behind() {
 }
 
 #[test]
-fn a_bypassing_layout_goes_direct_and_keeps_nothing() {
-    let toy = Toy { direct: true, bypass: true, ..Toy::new(8) };
+fn data_that_are_not_in_chunks_go_past_the_cache() {
+    let toy = Toy { unchunked: true, ..Toy::new(8) };
     let bench = Bench::new(Config::default(), toy);
     bench.put_many(0..5, &[4; 8]).unwrap();
     assert_eq!(bench.toy.stored_keys().len(), 5);
     assert_eq!(bench.get_many(0..6).unwrap()[4..], [[4; 8], [FILL; 8]]);
     let stats = bench.stats();
     assert_eq!((stats.direct, stats.resident, stats.loads), (11, 0, 0));
-}
-
-#[test]
-fn a_bypassing_layout_that_cannot_go_direct_is_served_and_nothing_kept() {
-    let toy = Toy { bypass: true, ..Toy::new(8) };
-    let bench = Bench::new(Config::default(), toy);
-    bench.put(0, 3, &[4]).unwrap();
-    assert_eq!(bench.get(0).unwrap()[2..5], [FILL, 4, FILL]);
-    assert_eq!(bench.stats().resident, 0);
 }
 
 #[test]

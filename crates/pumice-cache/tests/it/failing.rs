@@ -196,45 +196,58 @@ fn closing_reports_what_could_not_be_written() {
 #[test]
 fn a_lookup_with_too_few_answers_is_refused() {
     struct Short;
-    impl Layout for Short {
+    type Nothing = [u8; 0];
+    impl Family for Short {
         type Key = u64;
-        type Chunk = ();
+        type Chunk = Nothing;
         type Tag = ();
         type Read<'a> = ();
         type Write<'a> = ();
         type Error = CacheError;
-        fn lookup(&self, _: &[u64]) -> Result<Lookups<()>, CacheError> {
-            Ok(vec![None])
-        }
+    }
+    impl ByteStore<Short> for Short {
         fn fetch(&self, _: &mut [Fetch<'_>]) -> Result<(), CacheError> {
-            Ok(())
-        }
-        fn decode(&self, _: &u64, _: Vec<u8>, _: &Stored<()>, _: Part) -> Result<(), CacheError> {
-            Ok(())
-        }
-        fn new_chunk(&self, _: &u64, _: bool) -> Result<(), CacheError> {
-            Ok(())
-        }
-        fn encode(&self, _: &u64, _: &()) -> Result<Encoded<()>, CacheError> {
-            Ok(Encoded::new(vec![], ()))
-        }
-        fn insert(&self, _: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
             Ok(())
         }
         fn put(&self, _: &[Put<'_>]) -> Result<(), CacheError> {
             Ok(())
         }
+    }
+    impl ChunkStore<Short> for Short {
+        fn lookup(&self, _: &[u64]) -> Result<Lookups<()>, CacheError> {
+            Ok(vec![None])
+        }
+        fn insert(&self, _: &mut [Placement<u64, ()>]) -> Result<(), CacheError> {
+            Ok(())
+        }
         fn delete(&self, _: &u64) -> Result<(), CacheError> {
             Ok(())
         }
-        fn scatter(&self, _: &u64, _: Option<&()>, _: &mut ()) -> Result<(), CacheError> {
+    }
+    impl Layout<Short> for Short {
+        fn chunks(&self) -> &dyn ChunkStore<Short> {
+            self
+        }
+        fn decode(
+            &self,
+            _: &u64,
+            _: Vec<u8>,
+            _: &Stored<()>,
+            _: Part,
+        ) -> Result<Nothing, CacheError> {
+            Ok([])
+        }
+        fn new_chunk(&self, _: &u64, _: bool) -> Result<Nothing, CacheError> {
+            Ok([])
+        }
+        fn encode(&self, _: &u64, _: &Nothing) -> Result<Encoded<()>, CacheError> {
+            Ok(Encoded::new(vec![], ()))
+        }
+        fn scatter(&self, _: &u64, _: Option<&Nothing>, _: &mut ()) -> Result<(), CacheError> {
             Ok(())
         }
-        fn gather(&self, _: &u64, _: &mut (), _: &mut ()) -> Result<Outcome, CacheError> {
+        fn gather(&self, _: &u64, _: &mut Nothing, _: &mut ()) -> Result<Outcome, CacheError> {
             Ok(Outcome::Keep)
-        }
-        fn footprint(&self, _: &()) -> Footprint {
-            Footprint::new(0, 0)
         }
     }
     let cache = ChunkCache::new(Config::default());

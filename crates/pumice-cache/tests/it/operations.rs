@@ -273,7 +273,7 @@ fn a_cache_with_changes_in_it_is_not_destroyed() {
     let refused = bench.cache.destroy();
     let Err(ToyError::Cache(error)) = refused else { panic!("{refused:?}") };
     assert!(matches!(error, CacheError::Dirty { chunks: 2, .. }), "{error:?}");
-    assert!(error.to_string().starts_with("toy 1 has "), "{error}");
+    assert!(error.to_string().starts_with("a dataset has "), "{error}");
     assert_eq!(bench.get(1).unwrap(), [1; 4]);
     bench.flush().unwrap();
     bench.cache.destroy().unwrap();

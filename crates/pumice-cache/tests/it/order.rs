@@ -441,7 +441,7 @@ fn a_read_of_very_many_chunks_holds_back_writes_but_no_reads() {
 /// A cache with a dataset that goes past it and says which cells its requests touch; the first callback of
 /// some name waits at a gate.
 fn reaching(callback: &'static str) -> (Bench, Arc<Gate>) {
-    let toy = Toy { direct: true, bypass: true, reaches: true, ..Toy::new(64) };
+    let toy = Toy { unchunked: true, reaches: true, ..Toy::new(64) };
     let bench = Bench::new(Config::default(), toy);
     bench.toy.store([0], |_, _| 1);
     let gate = Arc::new(Gate::default());

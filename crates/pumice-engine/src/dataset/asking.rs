@@ -11,7 +11,7 @@ use crate::Result;
 use crate::file::Cache;
 use pumice_cache::{Dataset as Cached, ReadInParts};
 use pumice_layout::buffer::Output;
-use pumice_layout::{ChunkTable, DatasetLayout, Filled, ReadRequest, TOGETHER};
+use pumice_layout::{ChunkTable, Filled, Hdf5, ReadRequest, TOGETHER};
 use pumice_space::{CellSet, ChunkGrid, Dims, FoundCells, Selection};
 use pumice_types::Datatype;
 use std::collections::VecDeque;
@@ -86,8 +86,8 @@ impl Touching<'_> {
 
 /// The way to read a portion of chunks: by a request of its own, or as a part of one.
 pub(super) enum Turn<'a> {
-    Whole(&'a Cache, &'a Cached<DatasetLayout>),
-    Part(ReadInParts<'a, DatasetLayout>),
+    Whole(&'a Cache, &'a Cached<Hdf5>),
+    Part(ReadInParts<'a, Hdf5>),
 }
 
 impl Turn<'_> {
@@ -234,7 +234,7 @@ impl DatasetState {
             // As scattered cells are listed, each takes four bytes.
             let found = record.map_or(0, |record| {
                 let cells = self.layout.announced_cells(&record).unwrap_or(0);
-                self.layout.stored(record).decoded.saturating_add(cells.saturating_mul(4))
+                table.stored(record).decoded.saturating_add(cells.saturating_mul(4))
             });
             bytes = bytes.saturating_add(found);
             if bytes > FOUND && portions.back().is_some_and(|portion| !portion.is_empty()) {

@@ -140,7 +140,10 @@ impl<'a, C: Coordinate + bytemuck::Pod> Sink<'a, C> {
         fill: &'a [u8],
     ) -> Result<Self> {
         let values = match (rooms.values.as_mut(), conversion) {
-            (Some(room), Some(conversion)) => Some(Target::new(room.output(), conversion, fill)?),
+            (Some(room), Some(conversion)) => {
+                // SAFETY: the sink gives every chunk a place of its own.
+                Some(unsafe { Target::new(room.output(), conversion, fill)? })
+            }
             _ => None,
         };
         let columns: Vec<_> = rooms.coordinates.iter_mut().map(Room::output).collect();

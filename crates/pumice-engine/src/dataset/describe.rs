@@ -201,7 +201,8 @@ fn storage(
     let refers = datatype.has_references();
     let contiguous = |place| {
         let medium = file.medium().clone();
-        Storage::Contiguous(Contiguous::new(geometry.clone(), medium, place, refers))
+        let contiguous = Contiguous::new(geometry.clone(), medium, place, refers);
+        Storage::Contiguous(Arc::new(contiguous))
     };
     Ok(match message {
         Layout::Compact { data } if data.len() as u64 >= geometry.chunk_bytes() => {
@@ -225,9 +226,10 @@ fn storage(
             };
             let index = open_index(file, geometry, index, *address, format)?;
             let pipeline = filters.pipeline(0)?;
-            let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial);
-            let table = ChunkTable::new(file.medium().clone(), index, !filtered);
-            Storage::Dense(dense, table.referring(refers))
+            let table = ChunkTable::new(file.medium().clone(), geometry.clone(), index, !filtered);
+            let table = table.referring(refers);
+            let dense = Dense::new(geometry.clone(), pipeline, *dont_filter_partial, table);
+            Storage::Dense(Arc::new(dense))
         }
         Layout::Structured { sections: 2 | 3, .. } if datatype.has_varlen() => {
             variable_length(file, geometry, datatype, message, &filters)?
@@ -242,9 +244,10 @@ fn storage(
             let format = RecordFormat::structured(sizes(file), 2, filtered, bytes);
             let index = open_index(file, geometry, index, *address, format)?;
             let (locations, values) = (filters.pipeline(0)?, filters.pipeline(1)?);
-            let sparse = Sparse::new(geometry.clone(), locations, values, *dont_filter_partial);
-            let table = ChunkTable::new(file.medium().clone(), index, false);
-            Storage::Sparse(Box::new(sparse), table.referring(refers))
+            let table = ChunkTable::new(file.medium().clone(), geometry.clone(), index, false);
+            let (geometry, table) = (geometry.clone(), table.referring(refers));
+            let sparse = Sparse::new(geometry, locations, values, *dont_filter_partial, table);
+            Storage::Sparse(Arc::new(sparse))
         }
         // The reader of the mapping replaces it.
         Layout::Virtual { .. } => contiguous(Place::File(None)),
@@ -281,11 +284,9 @@ fn variable_length(
         pipelines,
         fill,
         *dont_filter_partial,
+        ChunkTable::new(file.medium().clone(), geometry.clone(), index, false),
     );
-    Ok(Storage::VariableLength(
-        Box::new(layout),
-        ChunkTable::new(file.medium().clone(), index, false),
-    ))
+    Ok(Storage::VariableLength(Arc::new(layout)))
 }
 
 /// Refuses elements so large that only damage explains them: one is made in memory when a dataset

@@ -148,7 +148,7 @@ impl DatasetState {
         let _no_resize = self.gate();
         let key = self.chunk_key(offset)?;
         self.check_reach(&Selection::block(offset, &vec![1; offset.len()])?, &self.dims())?;
-        let Storage::Dense(dense, _) = &self.layout.storage else {
+        let Storage::Dense(dense) = &self.layout.storage else {
             return Err(Error::WrongKind(
                 "only dense chunks are stored with one filter mask".into(),
             ));
@@ -168,8 +168,8 @@ impl DatasetState {
         // Whatever chunk the record may have been of, these bytes get a place of their own.
         let record = ChunkRecord { address: NOWHERE, ..record };
         match &self.layout.storage {
-            Storage::Sparse(sparse, _) => sparse.check_stored(&key, bytes, &record)?,
-            Storage::VariableLength(layout, _) => layout.check_stored(&key, bytes, &record)?,
+            Storage::Sparse(sparse) => sparse.check_stored(&key, bytes, &record)?,
+            Storage::VariableLength(layout) => layout.check_stored(&key, bytes, &record)?,
             _ => {
                 return Err(Error::WrongKind(
                     "only structured chunks are stored by sections".into(),
@@ -185,16 +185,14 @@ impl DatasetState {
         let Some((bytes, record)) = self.read_chunk(offset)? else { return Ok(()) };
         let key = self.chunk_key(offset)?;
         match &self.layout.storage {
-            Storage::Sparse(sparse, _) => sparse.check_locations(&key, &bytes, &record),
-            Storage::VariableLength(layout, _) => layout.check_locations(&key, &bytes, &record),
+            Storage::Sparse(sparse) => sparse.check_locations(&key, &bytes, &record),
+            Storage::VariableLength(layout) => layout.check_locations(&key, &bytes, &record),
             _ => Ok(()),
         }
     }
 
     /// Writes back dirty chunks, and keeps the dataset clean until the answer is dropped.
-    pub(super) fn written_back(
-        &self,
-    ) -> Result<Option<Exclusive<'_, pumice_layout::DatasetLayout>>> {
+    pub(super) fn written_back(&self) -> Result<Option<Exclusive<'_, pumice_layout::Hdf5>>> {
         if !self.medium.writable() {
             return Ok(None);
         }

@@ -3,14 +3,13 @@
 
 use super::DatasetState;
 use crate::{Error, Result};
-use pumice_cache::{Encoded, Exclusive};
+use pumice_cache::{Encoded, Exclusive, Layout};
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, Storage};
+use pumice_layout::{ChunkTable, Hdf5, NewChunk, Room, Storage};
 use pumice_space::Dims;
-use pumice_store::WriteOp;
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// Chunks that are written in one call and entered in the index together.
 const TOGETHER: usize = 256;
@@ -40,11 +39,12 @@ impl DatasetState {
         }
         let table = match &self.layout.storage {
             Storage::Contiguous(contiguous) => return contiguous.allocate(true),
-            Storage::Dense(_, table) => table,
-            // Undefined cells take no space, but the index exists.
-            Storage::Sparse(_, table) => return table.index().place(&*self.medium),
-            Storage::VariableLength(_, table) => return table.index().place(&*self.medium),
-            _ => return Ok(()),
+            Storage::Dense(dense) => dense.table(),
+            _ => {
+                // Undefined cells take no space, but the index exists.
+                let Some(table) = self.layout.table() else { return Ok(()) };
+                return table.index().place(&*self.medium);
+            }
         };
         let exclusive = self.cache().exclusive(&self.cached);
         table.index().allocate(&*self.medium)?;
@@ -58,7 +58,7 @@ impl DatasetState {
     pub(super) fn fill_new(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         old: &[u64],
         dims: &[u64],
     ) -> Result<()> {
@@ -84,77 +84,53 @@ impl DatasetState {
     fn fill_each(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         old: &[u64],
         dims: &[u64],
         entered: &mut u64,
     ) -> Result<()> {
-        let Storage::Dense(dense, _) = &self.layout.storage else { return Ok(()) };
-        let (recoder, geometry) = (Recoder::new(&self.layout, dims)?, self.layout.geometry.clone());
-        let geometry = geometry.with_dims(dims);
+        let Storage::Dense(dense) = &self.layout.storage else { return Ok(()) };
+        let geometry = Arc::new(self.layout.geometry.with_dims(dims));
+        let dense = dense.with_geometry(geometry.clone());
         // One chunk, and its two forms.
         let _room = exclusive.room(geometry.chunk_bytes().saturating_mul(3))?;
-        let empty = Chunk::Dense(dense.new_chunk(true)?.into());
+        let empty = dense.new_chunk(&Dims::from_elem(0, dims.len()), true)?;
         // Chunks at the edge can have another form: one of each.
         let mut forms = [None, None];
         let chunk = geometry.chunk();
-        let mut places = [Vec::new(), Vec::new()];
-        let filled = for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
+        let mut keys = [Vec::new(), Vec::new()];
+        for_each_new(&counts(old, chunk), &counts(dims, chunk), &mut |key| {
             let which = usize::from(geometry.is_partial(key));
             if forms[which].is_none() {
-                forms[which] = Some(recoder.encode(key, &empty)?);
+                forms[which] = Some(dense.encode(key, &empty)?);
             }
-            let Some(encoded) = &forms[which] else { return Ok(()) };
-            let size = encoded.size();
-            let address = table.reserve(key, ChunkRecord { size, ..encoded.tag.clone() })?;
-            places[which].push(address);
-            if places.iter().map(Vec::len).sum::<usize>() < TOGETHER {
+            keys[which].push(key.clone());
+            if keys.iter().map(Vec::len).sum::<usize>() < TOGETHER {
                 return Ok(());
             }
-            enter_forms(table, &forms, &mut places, entered)
-        });
-        let filled = filled.and_then(|()| enter_forms(table, &forms, &mut places, entered));
-        if filled.is_err() {
-            places.iter().flatten().for_each(|&place| table.cancel(place));
-        }
-        filled
+            store_forms(table, &forms, &mut keys, entered)
+        })?;
+        store_forms(table, &forms, &mut keys, entered)
     }
 }
 
-/// Writes two forms of a chunk to all their addresses and enters these in the index.
-fn enter_forms(
+/// Stores each of two forms as the chunks that have it, and forgets these.
+fn store_forms(
     table: &ChunkTable,
     forms: &[Option<Encoded<ChunkRecord>>; 2],
-    places: &mut [Vec<u64>; 2],
+    keys: &mut [Vec<Dims>; 2],
     entered: &mut u64,
 ) -> Result<()> {
-    put_forms(table, forms, places)?;
-    let change = table.medium().change();
-    *entered += places.iter().map(Vec::len).sum::<usize>() as u64;
-    places.iter().flatten().try_for_each(|&place| table.enter_during(&change, place))?;
-    places.iter_mut().for_each(Vec::clear);
+    let pairs = forms.iter().zip(&*keys);
+    let pairs = pairs.filter_map(|(form, keys)| Some((form.as_ref()?, keys)));
+    let chunks: Vec<_> = pairs
+        .flat_map(|(form, keys)| keys.iter().map(move |key| NewChunk::new(key, form)))
+        .collect();
+    let places = table.place(&chunks, Room::Usual)?;
+    *entered += places.len() as u64;
+    table.enter_all(&places)?;
+    keys.iter_mut().for_each(Vec::clear);
     Ok(())
-}
-
-/// Writes each of two forms to all its places.
-fn put_forms(
-    table: &ChunkTable,
-    forms: &[Option<Encoded<ChunkRecord>>; 2],
-    places: &[Vec<u64>; 2],
-) -> Result<()> {
-    let mut writes = Vec::with_capacity(places.iter().map(Vec::len).sum());
-    for (form, places) in forms.iter().zip(places) {
-        let Some(form) = form else { continue };
-        for &place in places {
-            let mut offset = place;
-            for bytes in form.pieces().into_iter().filter(|piece| !piece.is_empty()) {
-                writes.push(WriteOp { offset, bytes });
-                offset += bytes.len() as u64;
-            }
-        }
-    }
-    writes.sort_by_key(|write| write.offset);
-    table.put(&mut writes)
 }
 
 fn counts(dims: &[u64], chunk: &[u64]) -> Dims {

@@ -74,5 +74,6 @@ pub(super) fn storage(file: &File, geometry: &Arc<Geometry>, raw: &RawMessage) -
     let store = Arc::new(JoinedStore::new(parts, Gaps::Zeros));
     let used = file.medium().beside(store.clone());
     let medium = Arc::new(Medium::new(used, 0, start, sizes, file.writable()));
-    Ok(Storage::External(Contiguous::external(geometry.clone(), medium, store)))
+    let contiguous = Contiguous::external(geometry.clone(), medium, store);
+    Ok(Storage::External(Arc::new(contiguous)))
 }

@@ -208,10 +208,12 @@ impl Place<'_> {
                 let conversion = Conversion::new(datatype, datatype)?;
                 let output = Output::zeroed(elements);
                 match &dataset.layout.storage {
-                    Storage::VariableLength(structured, _) => {
+                    // SAFETY: the target goes into the requests of one plan, which packs elements.
+                    Storage::VariableLength(structured) => unsafe {
                         Target::heaped(output, conversion, structured.fill())
-                    }
-                    _ => Target::new(output, conversion, dataset.layout.geometry.fill()),
+                    },
+                    // SAFETY: likewise.
+                    _ => unsafe { Target::new(output, conversion, dataset.layout.geometry.fill()) },
                 }
             }
         }

@@ -37,13 +37,13 @@ impl DatasetState {
             exclusive.discard(&key);
         }
         self.layout.geometry.set_dims(&layout.geometry.dims());
-        match (&self.layout.storage, layout.storage) {
+        match (&self.layout.storage, &layout.storage) {
             (Storage::Contiguous(old), Storage::Contiguous(new)) => old.set_place(new.place()),
-            (
-                Storage::Dense(_, old) | Storage::Sparse(_, old) | Storage::VariableLength(_, old),
-                Storage::Dense(_, new) | Storage::Sparse(_, new) | Storage::VariableLength(_, new),
-            ) => old.follow(new),
-            _ => {}
+            _ => {
+                if let (Some(old), Some(new)) = (self.layout.table(), layout.table()) {
+                    old.follow(new);
+                }
+            }
         }
         self.object.follow(&object);
         // After the extent: a request with the old extent and the old count finds another count.

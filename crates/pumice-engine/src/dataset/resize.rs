@@ -24,8 +24,8 @@ mod rewriting;
 
 use super::DatasetState;
 use crate::{Error, Result};
-use pumice_cache::{Exclusive, Layout};
-use pumice_layout::{ChunkTable, DatasetLayout, Storage};
+use pumice_cache::{ChunkMemory, Exclusive};
+use pumice_layout::{ChunkTable, Hdf5, Storage};
 use pumice_space::{Dims, Extent, Selection, UNLIMITED};
 use rewriting::{Affected, Rewriting};
 use std::cmp::Ordering::{Greater, Less};
@@ -225,7 +225,7 @@ impl DatasetState {
     fn prepare(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         dims: &[u64],
         border: Option<&[Dims]>,
         changes: &mut Changes,
@@ -295,17 +295,17 @@ impl DatasetState {
     fn affected_of(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         dims: &[u64],
         keys: &[Dims],
     ) -> Result<Vec<Affected>> {
         let mut affected = Vec::new();
         for (key, record) in keys.iter().zip(table.lookup(keys)?) {
             let fate = self.fate(key, dims)?;
-            let in_memory = exclusive.peek(key, |chunk| self.layout.footprint(chunk).allocated);
+            let in_memory = exclusive.peek(key, |chunk| chunk.footprint().allocated);
             let bytes = match (record, in_memory) {
                 (Some(record), _) => {
-                    let stored = self.layout.stored(record);
+                    let stored = table.stored(record);
                     stored.len.saturating_mul(2).saturating_add(stored.decoded)
                 }
                 (None, Some(bytes)) => bytes.saturating_mul(2),
@@ -322,7 +322,7 @@ impl DatasetState {
     fn apply(
         &self,
         table: &ChunkTable,
-        exclusive: &Exclusive<'_, DatasetLayout>,
+        exclusive: &Exclusive<'_, Hdf5>,
         dims: &[u64],
         border: Option<Vec<Dims>>,
         changes: Changes,
@@ -408,9 +408,9 @@ impl DatasetState {
     /// Whether chunks at the edge are stored in another form.
     fn recodes(&self) -> bool {
         match &self.layout.storage {
-            Storage::Dense(dense, _) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
-            Storage::Sparse(sparse, _) => sparse.dont_filter_partial(),
-            Storage::VariableLength(layout, _) => layout.dont_filter_partial(),
+            Storage::Dense(dense) => dense.dont_filter_partial() && !dense.pipeline().is_empty(),
+            Storage::Sparse(sparse) => sparse.dont_filter_partial(),
+            Storage::VariableLength(layout) => layout.dont_filter_partial(),
             Storage::Contiguous(_)
             | Storage::External(_)
             | Storage::Virtual

@@ -10,7 +10,7 @@ use pumice_bytes::append_some;
 use pumice_cache::WriteInParts;
 use pumice_filter::location::{Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder};
 use pumice_layout::sparse::LOCATIONS;
-use pumice_layout::{DatasetLayout, MANY, Source, Storage, WriteRequest};
+use pumice_layout::{Hdf5, MANY, Source, Storage, WriteRequest};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use pumice_wide::{Work, run_widely};
 use std::ops::Range;
@@ -45,10 +45,11 @@ impl DatasetState {
         grid: &ChunkGrid,
         source: &Source<'_>,
     ) -> Result<bool> {
-        let (sparse, table) = match &self.layout.storage {
-            Storage::Sparse(sparse, table) if sparse.takes_rows() => (sparse, table),
+        let sparse = match &self.layout.storage {
+            Storage::Sparse(sparse) if sparse.takes_rows() => sparse,
             _ => return Ok(false),
         };
+        let table = sparse.table();
         let (filtered, aim) = (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim());
         let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
         let executor = self.cache().executor();
@@ -95,7 +96,7 @@ type Requests<'s> = Vec<(Dims, WriteRequest<'s>)>;
 
 /// The line in which bands are written.
 struct Line<'s> {
-    write: WriteInParts<'s, DatasetLayout>,
+    write: WriteInParts<'s, Hdf5>,
     /// The first error.
     outcome: Mutex<Result<()>>,
 }

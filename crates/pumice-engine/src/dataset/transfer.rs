@@ -121,7 +121,9 @@ impl DatasetState {
         if let Some(transform) = &options.transform {
             conversion = conversion.then(transform, memory_type)?;
         }
-        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
+        // SAFETY: the target goes into the requests of one plan, whose places in memory do not repeat: that has
+        // been checked where the program chose them.
+        let target = unsafe { Target::new(output, conversion, self.layout.geometry.fill())? };
         let target = target.unverified(options.unverified).in_pieces(options.piece);
         Ok(target.members(self.lacks_parts(memory_type)))
     }
@@ -175,7 +177,8 @@ impl DatasetState {
         let _no_resize = self.gate();
         self.check_points(points, memory_type, output.len())?;
         let conversion = Conversion::new(&self.datatype, memory_type)?;
-        let target = Target::new(output, conversion, self.layout.geometry.fill())?;
+        // SAFETY: every point has a place of its own, and plans of points follow one another.
+        let target = unsafe { Target::new(output, conversion, self.layout.geometry.fill())? };
         self.for_each_plan(points, |plan| {
             let target = &target;
             let requests =

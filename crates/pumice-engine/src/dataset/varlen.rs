@@ -34,7 +34,7 @@ impl DatasetState {
     /// Reads the selected cells with everything that they refer to, in the file's type and in
     /// row-major order of the selection (points: in their order).
     pub fn read_heaped(&self, selection: &Selection) -> Result<Heaped> {
-        if let Storage::VariableLength(structured, _) = &self.layout.storage {
+        if let Storage::VariableLength(structured) = &self.layout.storage {
             return self.read_structured(selection, structured);
         }
         let dims = self.dims();
@@ -69,7 +69,8 @@ impl DatasetState {
         let mut elements = self.buffer(count)?;
         let conversion = Conversion::new(&self.datatype, &self.datatype)?;
         let output = Output::zeroed(&mut elements);
-        let target = Target::heaped(output, conversion, structured.fill())?;
+        // SAFETY: the target goes into the requests of one plan, which packs elements.
+        let target = unsafe { Target::heaped(output, conversion, structured.fill())? };
         let parts = plan_packed(selection, &self.grid(&dims)?)?;
         let requests =
             parts.map(|part| (part.chunk.clone(), ReadRequest::Values { part, target: &target }));

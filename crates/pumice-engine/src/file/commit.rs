@@ -11,7 +11,7 @@ use pumice_format::driver_info::DriverInfo;
 use pumice_format::messages::kind;
 use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
 use pumice_format::symbol_table_node::Scratch;
-use pumice_layout::DatasetLayout;
+use pumice_layout::Hdf5;
 use pumice_medium::MetadataIo;
 use pumice_medium::Snapshot;
 use pumice_medium::journal::Durability;
@@ -52,7 +52,7 @@ impl File {
     }
 
     /// Commits all that can be stored, and gives the chunks that cannot.
-    fn commit_stored(&self, last: bool) -> Result<Vec<Refused<DatasetLayout>>> {
+    fn commit_stored(&self, last: bool) -> Result<Vec<Refused<Hdf5>>> {
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.delete_orphans()?;
         let _committing = self.heap.begin_commit();

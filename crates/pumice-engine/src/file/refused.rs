@@ -13,7 +13,7 @@ use crate::object::Object;
 use crate::{Error, Result, group};
 use pumice_cache::Refused;
 use pumice_format::messages::LinkTarget;
-use pumice_layout::DatasetLayout;
+use pumice_layout::Hdf5;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,10 +38,7 @@ pub(super) fn worse(one: Result<()>, other: Result<()>) -> Result<()> {
 
 impl File {
     /// Fails if the stored form of these chunks would make the file invalid.
-    pub(super) fn still_valid(
-        &self,
-        refused: Vec<Refused<DatasetLayout>>,
-    ) -> Result<Vec<Refused<DatasetLayout>>> {
+    pub(super) fn still_valid(&self, refused: Vec<Refused<Hdf5>>) -> Result<Vec<Refused<Hdf5>>> {
         if refused.is_empty() {
             return Ok(refused);
         }
@@ -63,7 +60,7 @@ impl File {
 
     /// The error that names the chunks that were not stored, if there are any. `lost`: they are
     /// lost, because the file is being closed.
-    pub(super) fn told(&self, refused: Vec<Refused<DatasetLayout>>, lost: bool) -> Result<()> {
+    pub(super) fn told(&self, refused: Vec<Refused<Hdf5>>, lost: bool) -> Result<()> {
         let mut refused = refused.into_iter().map(|one| (self.named(&one), one));
         let Some(((path, chunk), first)) = refused.next() else { return Ok(()) };
         let fate = match lost {
@@ -82,7 +79,7 @@ impl File {
     }
 
     /// The path of a dataset, and the first cell of the first refused chunk.
-    fn named(&self, refused: &Refused<DatasetLayout>) -> (String, String) {
+    fn named(&self, refused: &Refused<Hdf5>) -> (String, String) {
         let datasets = self.open_datasets();
         let Some(dataset) = datasets.iter().find(|dataset| dataset.has_refused(refused)) else {
             return ("a dataset that was deleted".into(), String::new());

@@ -23,7 +23,7 @@ fn value(row: u64, column: u64) -> i32 {
 }
 
 /// A cache of a few chunks: nearly every write pushes another chunk out.
-fn tiny_cache() -> ChunkCache<pumice_layout::DatasetLayout> {
+fn tiny_cache() -> ChunkCache<pumice_layout::Hdf5> {
     ChunkCache::new(Config::default().resident_limit(2000).active_limit(4000))
 }
 

@@ -5,11 +5,11 @@
 //! layout of the first. Between the two, a commit may go on that has flushed the cache before. Here the layouts are
 //! asked in the same way, with a commit at that very moment.
 
-use pumice_cache::{ChunkCache, Config, Direct, Layout, Put};
+use pumice_cache::{ByteStore, ChunkCache, Config, Direct, Put, Unchunked};
 use pumice_engine::dataset::{DatasetSpec, DatasetState, LayoutSpec};
 use pumice_engine::file::File;
 use pumice_layout::buffer::Output;
-use pumice_layout::{Place, Source, Storage, WriteRequest};
+use pumice_layout::{Contiguous, Place, Source, Storage, WriteRequest};
 use pumice_space::{ChunkGrid, Extent, Selection, plan_packed};
 use pumice_store::{MemoryStore, Store};
 use pumice_types::{Conversion, Datatype, Reference, ReferenceKind};
@@ -27,10 +27,14 @@ fn create(file: &File, datatype: &Datatype) -> Arc<DatasetState> {
     dataset
 }
 
+fn contiguous(dataset: &DatasetState) -> &Contiguous {
+    let Storage::Contiguous(contiguous) = &dataset.layout().storage else { panic!("chunks") };
+    contiguous
+}
+
 /// The elements as the file has them.
 fn stored(store: &MemoryStore, dataset: &DatasetState) -> Vec<u8> {
-    let Storage::Contiguous(contiguous) = &dataset.layout().storage else { panic!("chunks") };
-    let Place::File(Some(address)) = contiguous.place() else { panic!("nowhere") };
+    let Place::File(Some(address)) = contiguous(dataset).place() else { panic!("nowhere") };
     let mut bytes = vec![0; dataset.datatype().size() * CELLS as usize];
     store.read_at(address, &mut bytes).unwrap();
     bytes
@@ -67,14 +71,14 @@ fn elements_that_refer_to_something_wait_for_a_commit_also_beside_others() {
     let mut extents: Vec<Vec<Put<'_>>> = Vec::new();
     for (dataset, (key, request)) in together.into_iter().zip(&mut requests) {
         let mut own = Vec::new();
-        let direct = dataset.layout().direct_write(key, None, request, &mut own).unwrap();
+        let direct = contiguous(dataset).write(key, request, &mut own).unwrap();
         assert!(matches!(direct, Direct::Extents), "bytes that only move");
         extents.push(own);
     }
     file.commit().unwrap();
     let (of_references, of_numbers) = (extents.pop().unwrap(), extents.pop().unwrap());
-    let [first, second] = together.map(|dataset| dataset.layout());
-    if first.store() == second.store() {
+    let [first, second] = together.map(|dataset| contiguous(dataset));
+    if first.id() == second.id() {
         let all: Vec<_> = of_numbers.into_iter().chain(of_references).collect();
         first.put(&all).unwrap();
     } else {

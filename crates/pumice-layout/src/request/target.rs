@@ -48,8 +48,12 @@ impl<'a> Target<'a> {
     /// A target for `output`. `conversion` goes from the file's type to the memory's; `fill` is one
     /// element of the file's type.
     ///
-    /// Not public: who has a target can place values without `unsafe`, so only plans may get one.
-    pub fn new(output: Output<'a>, conversion: Conversion, fill: &'a [u8]) -> Result<Self> {
+    /// # Safety
+    /// Who has a target can place values without `unsafe`. So as long as the target lives, no two threads may place
+    /// anything at the same elements at the same time, and nobody may have a slice of elements where another
+    /// places something. A plan sees to that: it gives each element to one segment of one chunk, and one thread
+    /// places the segments of a chunk, one after another.
+    pub unsafe fn new(output: Output<'a>, conversion: Conversion, fill: &'a [u8]) -> Result<Self> {
         let fill = match conversion.is_noop() && fill.len() == conversion.target_size() {
             true => Cow::Borrowed(fill),
             false => {
@@ -66,8 +70,17 @@ impl<'a> Target<'a> {
 
     /// A target for elements of one type with variable-length parts, as the file has them, and for
     /// what they refer to.
-    pub fn heaped(output: Output<'a>, conversion: Conversion, fill: &'a [u8]) -> Result<Self> {
-        Ok(Self { pieces: Some(Mutex::default()), ..Self::new(output, conversion, fill)? })
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
+    pub unsafe fn heaped(
+        output: Output<'a>,
+        conversion: Conversion,
+        fill: &'a [u8],
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let target = unsafe { Self::new(output, conversion, fill)? };
+        Ok(Self { pieces: Some(Mutex::default()), ..target })
     }
 
     /// The same for values that are wanted even if a checksum does not match them, or not.
@@ -145,14 +158,13 @@ impl<'a> Target<'a> {
         let size = self.element_size();
         let start = memory as usize * size;
         if self.conversion.is_noop() {
-            // SAFETY: a plan gives each place of the buffer to one segment of one chunk, and one
-            // thread places that chunk's segments one after another.
-            unsafe { self.output.slice(start, values.len()) }.copy_from_slice(values);
+            // SAFETY: whoever made the target has promised that nobody else places anything here now.
+            unsafe { self.output.write(start, values) };
             return Ok(());
         }
         let count = values.len() / self.conversion.source_size();
         // SAFETY: as above.
-        let place = unsafe { self.output.slice(start, count * size) };
+        let place = unsafe { self.output.written(start, count * size) };
         Ok(self.conversion.convert(values, place)?)
     }
 
@@ -181,7 +193,7 @@ impl<'a> Target<'a> {
         }
         let size = self.element_size();
         // SAFETY: as in `place`.
-        read(unsafe { self.output.slice(memory as usize * size, count * size) }).map(|()| true)
+        read(unsafe { self.output.written(memory as usize * size, count * size) }).map(|()| true)
     }
 
     /// Puts the cells of a line in `chunk`, values of the file's type, to their places.
@@ -209,7 +221,7 @@ impl<'a> Target<'a> {
             let value = chunk.get(cell as usize * N..).and_then(|rest| rest.first_chunk::<N>());
             let value = value.ok_or_else(outside)?;
             // SAFETY: as in `place`.
-            unsafe { self.output.slice(memory as usize * N, N) }.copy_from_slice(value);
+            unsafe { self.output.write(memory as usize * N, value) };
         }
         Ok(())
     }
@@ -222,7 +234,7 @@ impl<'a> Target<'a> {
     pub unsafe fn slice(&self, memory: u64, len: u64) -> &mut [u8] {
         let size = self.element_size();
         // SAFETY: the caller's promise.
-        unsafe { self.output.slice(memory as usize * size, len as usize * size) }
+        unsafe { self.output.written(memory as usize * size, len as usize * size) }
     }
 
     /// Puts the fill value into `len` elements from `memory` on.

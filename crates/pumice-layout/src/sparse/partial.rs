@@ -11,8 +11,7 @@ use crate::request::{ReadRequest, Taken, Target, WriteRequest};
 use crate::sparse_chunk::{ListRows, SparseChunk, collect};
 use crate::sparse_points;
 use crate::stretch::Stretch;
-use crate::table::ChunkTable;
-use pumice_cache::{Direct, Stored, WritePlan};
+use pumice_cache::{Direct, Stored};
 use pumice_format::index::ChunkRecord;
 use pumice_medium::Result;
 use pumice_space::{CellSet, Dims, Found, FoundCells, Run, Segment, Selection};
@@ -53,24 +52,19 @@ impl Sparse {
     }
 
     /// Memory that locations take while a part of a chunk is read or written.
-    pub fn part_bytes(&self, stored: &Stored<ChunkRecord>) -> u64 {
+    pub(super) fn part_bytes(&self, stored: &Stored<ChunkRecord>) -> u64 {
         let values = stored.tag.sections.get(super::VALUES).map_or(0, |section| section.unfiltered);
         stored.head.saturating_add(stored.decoded.saturating_sub(values))
     }
 
     /// Reads the locations of a chunk; `None` if its values are not those of its cells, which whoever reads all of
     /// it will say.
-    fn locate<'t>(
-        &self,
-        table: &'t ChunkTable,
-        key: &Dims,
-        record: &ChunkRecord,
-    ) -> Result<Option<Located<'t>>> {
+    fn locate(&self, key: &Dims, record: &ChunkRecord) -> Result<Option<Located<'_>>> {
         let ((section, length), (_, values)) = sections(record)?;
         let mut head = zeros(length as u64)?;
         if !head.is_empty() {
             let read = ReadOp { offset: record.address, buffer: &mut head };
-            table.medium().fetch(&mut [read])?;
+            self.table.medium().fetch(&mut [read])?;
         }
         let cells =
             decode_locations(&self.geometry, self.pipelines(key).0, &head, &section, record)?;
@@ -79,20 +73,19 @@ impl Sparse {
             return Ok(None);
         }
         let behind = record.address.saturating_add(length as u64);
-        let stretch = Stretch::new(table.medium(), behind, element);
+        let stretch = Stretch::new(self.table.medium(), behind, element);
         Ok(Some(Located { cells, stretch, element: element as u64, head: length as u64 }))
     }
 
     /// Answers a read from a part of a stored chunk.
     pub(super) fn read_part(
         &self,
-        table: &ChunkTable,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
         request: &mut ReadRequest<'_>,
-    ) -> Result<Direct> {
-        let Some(chunk) = self.locate(table, key, &stored.tag)? else {
-            return Ok(Direct::Impossible);
+    ) -> Result<Option<Direct>> {
+        let Some(chunk) = self.locate(key, &stored.tag)? else {
+            return Ok(None);
         };
         let dims = self.geometry.chunk();
         let bytes = match request {
@@ -140,10 +133,10 @@ impl Sparse {
                 bytes
             }
             ReadRequest::Defined { .. } | ReadRequest::DefinedHeaped { .. } => {
-                return Ok(Direct::Impossible);
+                return Ok(None);
             }
         };
-        Ok(Direct::Done { bytes: chunk.head + bytes })
+        Ok(Some(Direct::Done { bytes: chunk.head + bytes }))
     }
 
     /// The selected cells that are defined and inside the extent, and their values.
@@ -171,32 +164,9 @@ impl Sparse {
         Ok(Some(self.mask(key, SparseChunk::new(chunk.cells.clone(), None))?.cells))
     }
 
-    /// What a write needs, and which ways it can take.
-    pub fn plan_write(
-        &self,
-        table: &ChunkTable,
-        key: &Dims,
-        stored: Option<&Stored<ChunkRecord>>,
-        request: &WriteRequest<'_>,
-    ) -> WritePlan {
-        let (growth, fresh) = self.growth(request);
-        // A write may find all its cells defined. Elements that refer to something may have to wait, and chunks
-        // wait as a whole.
-        let straight = || growth.is_some() && !table.refers() && self.is_plain(key);
-        let growth = growth.unwrap_or(0);
-        let direct = stored
-            .filter(|_| straight())
-            .map(|stored| self.part_bytes(stored).saturating_add(growth));
-        // Many rows are read from the file as quickly as from the cache, which they would only fill.
-        let keep = !matches!(request, WriteRequest::Rows { whole: true, .. });
-        let intent = request.intent(false);
-        // A sparse chunk is never known to be complete.
-        WritePlan { intent, share: 0.0, growth, fresh, keep, direct }
-    }
-
     /// About the memory that values take which a write brings, in a chunk that exists and in a new one; the first
     /// is `None` if it brings none.
-    fn growth(&self, request: &WriteRequest<'_>) -> (Option<u64>, u64) {
+    pub(super) fn growth(&self, request: &WriteRequest<'_>) -> (Option<u64>, u64) {
         // A value, and at most eight bytes for its place.
         let cells = |count: u64| {
             let bytes = count.saturating_mul(self.geometry.element_size() as u64 + 8);
@@ -218,22 +188,21 @@ impl Sparse {
     }
 
     /// Replaces the values of cells that are all defined. Nothing is taken from the request otherwise.
-    pub fn direct_write(
+    pub(super) fn write_part(
         &self,
-        table: &ChunkTable,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
         request: &WriteRequest<'_>,
-    ) -> Result<Direct> {
-        let Some(chunk) = self.locate(table, key, &stored.tag)? else {
-            return Ok(Direct::Impossible);
+    ) -> Result<Option<Direct>> {
+        let Some(chunk) = self.locate(key, &stored.tag)? else {
+            return Ok(None);
         };
         let (dims, total) = (self.geometry.chunk(), self.geometry.cells_per_chunk());
         let ((cells, values), source) = match request {
             WriteRequest::Values { part, .. }
                 if part.is_ascending() && part.count() > chunk.cells.len() =>
             {
-                return Ok(Direct::Impossible);
+                return Ok(None);
             }
             WriteRequest::Values { part, source } => {
                 (collect(total, part.segments(dims), source)?, source)
@@ -250,16 +219,16 @@ impl Sparse {
             }
             WriteRequest::Rows { part: None, .. }
             | WriteRequest::Erase { .. }
-            | WriteRequest::ErasePoints { .. } => return Ok(Direct::Impossible),
+            | WriteRequest::ErasePoints { .. } => return Ok(None),
         };
-        let Some(places) = chunk.places(&cells) else { return Ok(Direct::Impossible) };
+        let Some(places) = chunk.places(&cells) else { return Ok(None) };
         let old = match source.overwrites() {
             true => Vec::new(),
             false => chunk.values_of(&cells)?,
         };
         let values = source.convert(values, || old)?;
         chunk.stretch.scatter(places.into_iter(), &values)?;
-        Ok(Direct::Done { bytes: values.len() as u64 })
+        Ok(Some(Direct::Done { bytes: values.len() as u64 }))
     }
 }
 

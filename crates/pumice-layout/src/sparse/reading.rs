@@ -7,8 +7,7 @@ use crate::logged_chunk::LoggedChunk;
 use crate::request::{ReadRequest, Taken, Target};
 use crate::sparse_chunk::SparseChunk;
 use crate::sparse_points;
-use crate::table::ChunkTable;
-use pumice_cache::{Direct, Part, ReadPlan, Stored};
+use pumice_cache::{Direct, Part, Stored};
 use pumice_filter::location::CellVisitor;
 use pumice_filter::scratch;
 use pumice_format::index::{ChunkRecord, SectionRecord};
@@ -21,7 +20,11 @@ const SHOWN: usize = 1024;
 
 impl Sparse {
     /// Answers a read from a resident chunk; its log is merged unless few cells are asked for.
-    pub fn scatter_logged(&self, chunk: &LoggedChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+    pub(crate) fn scatter_logged(
+        &self,
+        chunk: &LoggedChunk,
+        request: &mut ReadRequest<'_>,
+    ) -> Result<()> {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } if chunk.spares_merging(part.count()) => {
@@ -58,14 +61,14 @@ impl Sparse {
                 let width = dims.last().copied().unwrap_or(1);
                 let wanted = rows.cells(self.geometry.cells_per_chunk(), width, columns)?;
                 let (cells, values) = chunk.extract(&wanted);
-                self.scatter(&SparseChunk::new(cells, Some(values)), request)
+                self.scatter_merged(&SparseChunk::new(cells, Some(values)), request)
             }
-            _ => self.scatter(chunk.view(), request),
+            _ => self.scatter_merged(chunk.view(), request),
         }
     }
 
     /// Answers a read from a resident chunk.
-    pub fn scatter(&self, chunk: &SparseChunk, request: &mut ReadRequest<'_>) -> Result<()> {
+    fn scatter_merged(&self, chunk: &SparseChunk, request: &mut ReadRequest<'_>) -> Result<()> {
         let (dims, element) = (self.geometry.chunk(), self.geometry.element_size());
         match request {
             ReadRequest::Values { part, target } => {
@@ -112,28 +115,9 @@ impl Sparse {
         }
     }
 
-    /// What a read needs, and which ways it can take.
-    pub fn plan_read(
-        &self,
-        key: &Dims,
-        stored: Option<&Stored<ChunkRecord>>,
-        request: &ReadRequest<'_>,
-    ) -> ReadPlan {
-        let keep = match request {
-            // What was not verified would answer reads that ask for more.
-            ReadRequest::Values { target, .. } => !target.is_unverified(),
-            // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
-            // than putting it down. Kept, a scan would go through memory once more.
-            ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. } => false,
-            _ => true,
-        };
-        let direct = stored.and_then(|stored| self.direct_memory(key, stored, request));
-        ReadPlan { part: request.part(), share: request.share(), keep, direct }
-    }
-
     /// The memory that it takes to read where a chunk is stored, if its values are stored as they are and the
     /// read takes some or all of them.
-    fn direct_memory(
+    pub(super) fn direct_memory(
         &self,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
@@ -146,7 +130,7 @@ impl Sparse {
     }
 
     /// Whether all cells of a chunk are asked for and its values are stored as they are.
-    pub fn can_read_whole(
+    pub(super) fn can_read_whole(
         &self,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
@@ -164,20 +148,16 @@ impl Sparse {
         Some(values.1) == wanted && locations.1 <= RECYCLED
     }
 
-    /// Reads cells of a chunk that is not in the cache and whose values are stored as they are. If all are wanted, the
-    /// file gives them straight to their place.
-    pub fn direct_read(
+    /// Reads all cells of a chunk that is not in the cache and whose values are stored as they are: the file gives
+    /// them straight to their place.
+    pub(super) fn read_whole(
         &self,
-        table: &ChunkTable,
         key: &Dims,
         stored: &Stored<ChunkRecord>,
         request: &mut ReadRequest<'_>,
-    ) -> Result<Direct> {
-        if !self.can_read_whole(key, stored, request) {
-            return self.read_part(table, key, stored, request);
-        }
+    ) -> Result<Option<Direct>> {
         let ReadRequest::Cells { place: Some(place), sink, .. } = request else {
-            return Ok(Direct::Impossible);
+            return Ok(None);
         };
         let record = &stored.tag;
         let locations = sections(record)?.0;
@@ -185,11 +165,11 @@ impl Sparse {
         let (at, behind) = (record.address, record.address.saturating_add(locations.1 as u64));
         let read = sink.read_values(place.clone(), &mut |room| {
             let first = ReadOp { offset: at, buffer: &mut head };
-            table.medium().fetch(&mut [first, ReadOp { offset: behind, buffer: room }])
+            self.table.medium().fetch(&mut [first, ReadOp { offset: behind, buffer: room }])
         })?;
         let placed = read && self.place_cells(key, &head, &locations.0, record, request)?;
         scratch::give(head);
-        Ok(if placed { Direct::Done { bytes: stored.len } } else { Direct::Impossible })
+        Ok(placed.then_some(Direct::Done { bytes: stored.len }))
     }
 
     /// Puts the cells of a chunk to their place as they are decoded; `false` if the chunk has to be made.
@@ -223,7 +203,7 @@ impl Sparse {
     /// Answers a read from the stored bytes of a chunk that is not kept: one that does not compare the
     /// checksums of filters, or one of all cells, if cells and values can go to their places as they are
     /// decoded; `false` if the chunk has to be made.
-    pub fn scatter_stored(
+    pub(super) fn scatter_bytes(
         &self,
         key: &Dims,
         bytes: &[u8],
@@ -231,8 +211,8 @@ impl Sparse {
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
         if request.is_unverified() {
-            let chunk = self.unverified().decode(key, bytes, record, Part::All, false)?;
-            self.scatter(&chunk, request)?;
+            let chunk = self.unverified().decode_sections(key, bytes, record, Part::All, false)?;
+            self.scatter_merged(&chunk, request)?;
             return Ok(true);
         }
         let ReadRequest::Cells { cells, place: Some(place), values, sink, .. } = request else {
@@ -266,7 +246,7 @@ impl Sparse {
     }
 
     /// Answers a read from a chunk that is not stored: nothing is defined there.
-    pub fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
+    pub(super) fn scatter_absent(&self, request: &mut ReadRequest<'_>) -> Result<()> {
         match request {
             ReadRequest::Values { part, target } => {
                 target.fill_all(part.segments(self.geometry.chunk()));

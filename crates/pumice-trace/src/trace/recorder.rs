@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::io::Write;
 
-use pumice_cache::{ChunkCache, Layout, Observer, Usage};
+use pumice_cache::{ChunkCache, Family, Observer, Usage};
 
 use super::{Access, Numbers, TraceError, TraceWriter};
 
@@ -42,8 +42,8 @@ impl Recorder {
 /// Records, from now on, which chunks of a cache are used and how.
 ///
 /// A trace that is being recorded ends first, and its error is returned.
-pub fn start<L: Layout>(
-    cache: &ChunkCache<L>,
+pub fn start<F: Family>(
+    cache: &ChunkCache<F>,
     to: impl Write + Send + 'static,
 ) -> Result<(), TraceError> {
     stop(cache)?;
@@ -55,7 +55,7 @@ pub fn start<L: Layout>(
 /// Ends the recording, if there is one; returns the first error that it met.
 ///
 /// Another observer that is in the recorder's place goes.
-pub fn stop<L: Layout>(cache: &ChunkCache<L>) -> Result<(), TraceError> {
+pub fn stop<F: Family>(cache: &ChunkCache<F>) -> Result<(), TraceError> {
     finish(cache.observe(None))
 }
 

@@ -211,7 +211,7 @@ impl Dataset {
     /// Sets the share of a chunk's heap in memory that overwritten or erased values may take, in
     /// percent (25 by default). Above it the heap is compacted; stored heaps have no such rests.
     pub fn set_heap_waste(&self, percent: u32) {
-        if let Storage::VariableLength(layout, _) = &self.state.layout().storage {
+        if let Storage::VariableLength(layout) = &self.state.layout().storage {
             layout.set_waste(percent);
         }
     }

@@ -7,9 +7,8 @@ use crate::dataset::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::{Encoded, Exclusive, Layout, Outcome, Part};
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{Chunk, ChunkTable, DatasetLayout, Recoder, WriteRequest};
+use pumice_layout::{Chunk, ChunkTable, Hdf5, NewChunk, Room, WriteRequest};
 use pumice_space::{Dims, Selection};
-use pumice_store::WriteOp;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of chunks that are changed at a time.
@@ -49,19 +48,20 @@ struct Changed {
 pub(super) struct Rewriting<'a> {
     dataset: &'a DatasetState,
     pub(super) table: &'a ChunkTable,
-    pub(super) exclusive: &'a Exclusive<'a, DatasetLayout>,
+    pub(super) exclusive: &'a Exclusive<'a, Hdf5>,
     pub(super) dims: &'a [u64],
-    recoder: Recoder,
+    /// The form that chunks have in the new extent.
+    recoder: Box<dyn Layout<Hdf5>>,
 }
 
 impl<'a> Rewriting<'a> {
     pub(super) fn new(
         dataset: &'a DatasetState,
         table: &'a ChunkTable,
-        exclusive: &'a Exclusive<'a, DatasetLayout>,
+        exclusive: &'a Exclusive<'a, Hdf5>,
         dims: &'a [u64],
     ) -> Result<Self> {
-        let recoder = Recoder::new(&dataset.layout, dims)?;
+        let recoder = dataset.layout.chunked_in(dims).ok_or_else(no_chunks)?;
         Ok(Rewriting { dataset, table, exclusive, dims, recoder })
     }
 
@@ -142,16 +142,14 @@ impl<'a> Rewriting<'a> {
     }
 
     fn change(&self, affected: &Affected, image: Option<Image>) -> Result<Changed> {
-        let (key, layout) = (&affected.key, &self.dataset.layout);
+        let (key, layout) = (&affected.key, self.layout()?);
         let mut chunk = match image {
             Some(Image::Chunk(chunk)) => chunk,
             Some(Image::Stored(bytes, record)) => {
-                let announced = layout.announced_cells(&record);
-                let chunk = layout.decode(key, bytes, &layout.stored(record), Part::All)?;
+                let announced = self.dataset.layout.announced_cells(&record);
+                let chunk = layout.decode(key, bytes, &self.table.stored(record), Part::All)?;
                 // Decoding drops cells beyond the extent.
-                if matches!(affected.fate, Fate::Masked)
-                    && layout.defined_cells(&chunk) == announced
-                {
+                if matches!(affected.fate, Fate::Masked) && chunk.defined_cells() == announced {
                     return Ok(Changed { form: Form::Old, dropped: Vec::new() });
                 }
                 chunk
@@ -162,7 +160,7 @@ impl<'a> Rewriting<'a> {
         let form = match &affected.fate {
             Fate::Gone => Form::None,
             Fate::Cut(cells) if self.erase(key, &mut chunk, cells.clone())? => Form::None,
-            Fate::Masked if layout.defined_cells(&chunk) == Some(0) => Form::None,
+            Fate::Masked if chunk.defined_cells() == Some(0) => Form::None,
             Fate::Cut(_) | Fate::Recoded | Fate::Masked | Fate::Same => {
                 Form::New(self.recoder.encode(key, &chunk)?)
             }
@@ -170,10 +168,14 @@ impl<'a> Rewriting<'a> {
         Ok(Changed { form, dropped })
     }
 
+    fn layout(&self) -> Result<&dyn Layout<Hdf5>> {
+        self.dataset.layout.chunked().ok_or_else(no_chunks)
+    }
+
     /// Removes cells from a chunk; returns whether the chunk is empty.
     fn erase(&self, key: &Dims, chunk: &mut Chunk, cells: Selection) -> Result<bool> {
         let mut erase = WriteRequest::Erase { cells };
-        let outcome = self.dataset.layout.gather(key, chunk, &mut erase)?;
+        let outcome = self.layout()?.gather(key, chunk, &mut erase)?;
         Ok(outcome == Outcome::Delete)
     }
 
@@ -201,18 +203,13 @@ impl<'a> Rewriting<'a> {
         chunks: Vec<(Dims, Encoded<ChunkRecord>)>,
         changes: &mut Changes,
     ) -> Result<()> {
-        let mut writes = Vec::with_capacity(chunks.len());
-        for (key, encoded) in &chunks {
-            let pieces = encoded.pieces();
-            let record = ChunkRecord { size: encoded.size(), ..encoded.tag.clone() };
-            let mut offset = self.table.reserve_elsewhere(key, record)?;
-            changes.rewritten.push((key.clone(), offset));
-            for bytes in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-                writes.push(WriteOp { offset, bytes });
-                offset += bytes.len() as u64;
-            }
-        }
-        writes.sort_by_key(|write| write.offset);
-        self.table.put(&mut writes)
+        let new: Vec<_> = chunks.iter().map(|(key, encoded)| NewChunk::new(key, encoded)).collect();
+        let places = self.table.place(&new, Room::Elsewhere)?;
+        changes.rewritten.extend(chunks.into_iter().map(|(key, _)| key).zip(places));
+        Ok(())
     }
+}
+
+fn no_chunks() -> Error {
+    Error::Internal("a dataset without chunks".into())
 }

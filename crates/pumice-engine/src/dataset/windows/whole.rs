@@ -70,10 +70,13 @@ impl DatasetState {
         };
         zeros(into.pointers, rows as usize + 1)?;
         let (mut indices, mut values) = (fresh(into.indices, total)?, fresh(into.values, total)?);
+        // SAFETY: the sink gives every chunk a place of its own.
+        let target =
+            unsafe { Target::new(values.output(), conversion, self.layout.geometry.fill())? };
         let sink = RowSink {
             counts: Output::new(bytemuck::cast_slice_mut(&mut into.pointers[1..])),
             indices: indices.output(),
-            values: Target::new(values.output(), conversion, self.layout.geometry.fill())?,
+            values: target,
             array: [rows, columns],
         };
         let requests = bands.iter_mut().map(|Band { key, origin, place, taken }| {
