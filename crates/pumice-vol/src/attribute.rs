@@ -133,6 +133,12 @@ pub(crate) unsafe extern "C" fn read(
         let memory_type = datatype_of(handle.api(), type_id)?;
         check_memory(&memory_type)?;
         let count = memory::cells(&found.extent)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
         if !memory_type.has_varlen() && !found.datatype.has_varlen() {
             let bytes = count * memory_type.size();
             // SAFETY: the caller's promise.
@@ -174,6 +180,9 @@ pub(crate) unsafe extern "C" fn write(
         let memory_type = datatype_of(handle.api(), type_id)?;
         check_memory(&memory_type)?;
         let count = memory::cells(&open.extent)?;
+        if count > 0 && buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
         // SAFETY: the caller's promise.
         let values = unsafe { taken(&memory_type, &open.datatype, buffer.cast(), count)? };
         let known = current(handle, open)?;

@@ -162,8 +162,11 @@ impl<'a> Job<'a> {
     /// The buffer has as many elements of the memory type as the memory's dataspace says.
     unsafe fn read(&self, buffer: *mut u8) -> Result<()> {
         let memory_type = &self.memory_type;
-        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+        if self.count() == 0 || self.state.extent()?.is_null() {
             return Ok(());
+        }
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
         }
         if !convert::is_known(self.state.datatype(), memory_type) {
             // SAFETY: the caller's promise.
@@ -191,8 +194,11 @@ impl<'a> Job<'a> {
     /// As [`read`](Self::read); pointers in the elements lead to what the type says.
     unsafe fn write(&self, buffer: *const u8) -> Result<()> {
         let memory_type = &self.memory_type;
-        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+        if self.count() == 0 || self.state.extent()?.is_null() {
             return Ok(());
+        }
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
         }
         if !convert::is_known(memory_type, self.state.datatype()) {
             // SAFETY: the caller's promise.

@@ -76,6 +76,7 @@ api! {
     H5FDtruncate: fn(*mut c_void, Hid, bool) -> Herr;
     H5FDflush: fn(*mut c_void, Hid, bool) -> Herr;
     H5Tclose: fn(Hid) -> Herr;
+    H5Tvlen_create: fn(Hid) -> Hid;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
     H5Sclose: fn(Hid) -> Herr;
     H5Screate: fn(c_int) -> Hid;
