@@ -1,10 +1,12 @@
 //! Attributes: create, open, read, write, get, specific.
 
 use crate::abi::*;
+use crate::convert;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Open, count_call, open_attribute, put_text, text};
+use crate::handle::{Handle, Open, check_list, count_call, open_attribute, put_text, text};
+use crate::library::Api;
 use crate::link::Lent;
 use crate::location::{Place, place};
 use crate::memory;
@@ -25,8 +27,8 @@ pub(crate) unsafe extern "C" fn create(
     name: *const c_char,
     type_id: Hid,
     space_id: Hid,
-    _acpl: Hid,
-    _aapl: Hid,
+    acpl: Hid,
+    aapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -34,6 +36,8 @@ pub(crate) unsafe extern "C" fn create(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"attribute create", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), aapl, c"H5P_CLS_ATTRIBUTE_ACCESS_ID_g")?;
+        check_list(from.api(), acpl, c"H5P_CLS_ATTRIBUTE_CREATE_ID_g")?;
         // SAFETY: as above.
         let (name, at) = unsafe { (text(name)?, place(from, params)?.open()?) };
         let (engine, object) = (at.changing_objects()?, at.object()?);
@@ -62,7 +66,7 @@ pub(crate) unsafe extern "C" fn open(
     object: *mut c_void,
     params: *const LocParams,
     name: *const c_char,
-    _aapl: Hid,
+    aapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -70,6 +74,7 @@ pub(crate) unsafe extern "C" fn open(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"attribute open", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), aapl, c"H5P_CLS_ATTRIBUTE_ACCESS_ID_g")?;
         // SAFETY: as for `create`.
         let (at, found) = unsafe { find(from, params, name)? };
         Ok(open_attribute(&at.file, &at.object, found, at.path.clone()).give())
@@ -140,6 +145,11 @@ pub(crate) unsafe extern "C" fn read(
             return Err(Fault::Invalid("no buffer".into()));
         }
         if !memory_type.has_varlen() && !found.datatype.has_varlen() {
+            if convert::has_gaps(&memory_type) || !convert::is_known(&found.datatype, &memory_type)
+            {
+                // SAFETY: the caller's promise.
+                return unsafe { read_converted(handle.api(), &found, type_id, buffer.cast()) };
+            }
             let bytes = count * memory_type.size();
             // SAFETY: the caller's promise.
             let to = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes) };
@@ -158,6 +168,32 @@ pub(crate) unsafe extern "C" fn read(
             }
         })
     })
+}
+
+/// Reads elements that libhdf5 converts, and leaves what no member has as it is.
+///
+/// # Safety
+/// The buffer has room for all elements of the type.
+unsafe fn read_converted(
+    api: &Api,
+    found: &Attribute,
+    type_id: Hid,
+    buffer: *mut u8,
+) -> Result<()> {
+    let own = convert::OwnType::new(api, &found.datatype)?;
+    let (count, size) = (memory::cells(&found.extent)?, datatype_of(api, type_id)?.size());
+    let widest = size.max(own.datatype.size());
+    let (mut elements, mut background) =
+        (convert::room(count, widest)?, convert::room(count, widest)?);
+    let bytes = count * own.datatype.size();
+    Conversion::new(&found.datatype, &own.datatype)?
+        .convert(&found.data, &mut elements[..bytes])?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { std::slice::from_raw_parts_mut(buffer, count * size) };
+    background[..to.len()].copy_from_slice(to);
+    convert::in_place(api, (own.id, type_id), count, &mut elements, &mut background, DEFAULT)?;
+    to.copy_from_slice(&elements[..count * size]);
+    Ok(())
 }
 
 /// `write`.

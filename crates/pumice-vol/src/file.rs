@@ -69,7 +69,7 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
                 on_path(api, name, opening, fapl, &options)?
             }
         };
-        let flags = flags & !(file_flags::TRUNC | file_flags::EXCL);
+        let flags = flags & (file_flags::RDWR | file_flags::SWMR_WRITE);
         Ok(given(api, engine, name, flags, fapl, memory))
     })
 }

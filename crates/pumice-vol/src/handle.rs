@@ -169,6 +169,17 @@ impl Drop for OpenFile {
     }
 }
 
+/// Fails unless a list is the default or one of a class.
+pub(crate) fn check_list(api: &Api, list: Hid, class: &'static CStr) -> Result<()> {
+    // SAFETY: a plain call; what is no list is an error, which is ours to tell.
+    let known = list == DEFAULT
+        || api.quietly(|| unsafe { (api.H5Pisa_class)(list, api.constant(class)) }) > 0;
+    match known {
+        true => Ok(()),
+        false => Err(Fault::Invalid("a property list that is none, or of another class".into())),
+    }
+}
+
 /// A property list, or another thing with an identifier, that is closed with its owner.
 pub(crate) struct List {
     api: &'static Api,

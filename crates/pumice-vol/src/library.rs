@@ -94,6 +94,7 @@ api! {
     H5Sselect_none: fn(Hid) -> Herr;
     H5Sselect_elements: fn(Hid, c_int, usize, *const Hsize) -> Herr;
     H5Pcreate: fn(Hid) -> Hid;
+    H5Pisa_class: fn(Hid, Hid) -> c_int;
     H5Pcopy: fn(Hid) -> Hid;
     H5Pclose: fn(Hid) -> Herr;
     H5Pexist: fn(Hid, *const c_char) -> c_int;
