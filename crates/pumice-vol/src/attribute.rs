@@ -5,10 +5,10 @@ use crate::convert;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Open, check_list, count_call, open_attribute, put_text, text};
+use crate::handle::{Handle, Kind, Open, check_list, count_call, open_attribute, put_text, text};
 use crate::library::Api;
 use crate::link::Lent;
-use crate::location::{Place, place};
+use crate::location::{LINK_ACCESS, Place, place};
 use crate::memory;
 use crate::order;
 use crate::space;
@@ -54,7 +54,17 @@ pub(crate) unsafe extern "C" fn create(
         attribute::create(engine, &object, new)?;
         let found = attribute::attribute(engine, &object, name)?;
         let found = found.ok_or_else(|| Fault::NotFound(format!("no attribute \"{name}\"")))?;
-        Ok(open_attribute(&at.file, &object, found, at.path.clone()).give())
+        let mut made = open_attribute(&at.file, &object, found, at.path.clone());
+        if let Kind::Attribute(open) = &mut made.kind
+            && acpl != DEFAULT
+        {
+            let mut charset = 0;
+            // SAFETY: a plain call with a list that is open.
+            let got = unsafe { (at.api().H5Pget_char_encoding)(acpl, &mut charset) };
+            checked(got, "H5Pget_char_encoding")?;
+            open.utf8 = charset == 1;
+        }
+        Ok(made.give())
     })
 }
 
@@ -94,6 +104,7 @@ unsafe fn find(
     unsafe {
         if (*params).kind == loc::BY_IDX {
             let by = (*params).data.by_idx;
+            check_list(from.api(), by.lapl, LINK_ACCESS)?;
             let at = crate::location::follow(from, text(by.name)?)?;
             let all = order::attributes(&handle_of(&at), &at.object, by.index, by.order)?;
             let found = usize::try_from(by.n).ok().and_then(|n| all.into_iter().nth(n));
@@ -109,7 +120,7 @@ unsafe fn find(
 
 /// A handle with which to ask about a place.
 fn handle_of(at: &Place) -> Handle {
-    Handle::new(at.file.clone(), crate::handle::Kind::Group(at.object.clone()), None)
+    Handle::new(at.file.clone(), Kind::Group(at.object.clone()), None)
 }
 
 /// The attribute that an open one is now.
@@ -312,13 +323,13 @@ pub(crate) unsafe extern "C" fn get(
                     let list =
                         checked(api.new_list(c"H5P_CLS_ATTRIBUTE_CREATE_ID_g"), "H5Pcreate")?;
                     args.args.acpl = list;
-                    let utf8 = c_int::from(!handle.attribute()?.name().is_ascii());
+                    let utf8 = c_int::from(handle.attribute()?.utf8);
                     checked((api.H5Pset_char_encoding)(list, utf8), "H5Pset_char_encoding")?;
                 }
                 GET_INFO => {
                     let asked = args.args.info;
                     *asked.info = match &handle.kind {
-                        crate::handle::Kind::Attribute(open) => info(&current(handle, open)?),
+                        Kind::Attribute(open) => info(&current(handle, open)?),
                         _ => info(&find(handle, &asked.loc, asked.name)?.1),
                     };
                 }

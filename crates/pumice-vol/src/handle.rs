@@ -243,6 +243,8 @@ pub(crate) struct Open {
     pub(crate) datatype: Datatype,
     pub(crate) extent: Extent,
     pub(crate) committed: Option<u64>,
+    /// Whether its creation list says that the name is UTF-8.
+    pub(crate) utf8: bool,
 }
 
 impl Open {
@@ -437,8 +439,9 @@ pub(crate) fn open_attribute(
     path: Option<String>,
 ) -> Handle {
     let name = file.attribute_name(object.address(), &found.name);
+    let utf8 = !found.name.is_ascii();
     let attribute::Attribute { datatype, extent, committed, .. } = found;
-    let open = Open { object: object.clone(), name, datatype, extent, committed };
+    let open = Open { object: object.clone(), name, datatype, extent, committed, utf8 };
     Handle::new(file.clone(), Kind::Attribute(open), path)
 }
 
