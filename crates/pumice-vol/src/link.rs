@@ -137,7 +137,9 @@ unsafe fn hard(from: &Handle, args: &HardLink, to: &Parent, utf8: bool) -> Resul
         return Err(Fault::Invalid("interfile hard links are not allowed".into()));
     }
     let (object, engine) = (&found.object, &to.file.engine);
-    let first = found.file.named(object.address());
+    // One that lost its last link while it was open has a link again, and is not to be deleted.
+    let revived = engine.revive(object.address());
+    let first = found.file.named(object.address()) || (revived && object.link_count() > 0);
     if !first {
         object.add_link()?;
     }
@@ -146,7 +148,7 @@ unsafe fn hard(from: &Handle, args: &HardLink, to: &Parent, utf8: bool) -> Resul
     match made {
         Ok(()) => Ok(()),
         Err(error) => {
-            if first {
+            if first || revived {
                 found.file.note_unnamed(object.address());
             } else {
                 object.remove_link()?;
