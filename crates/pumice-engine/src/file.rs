@@ -452,6 +452,11 @@ impl File {
         self.orphans().contains(&address)
     }
 
+    /// Takes note that a link leads again to an object that only waited for those who hold it; `false` if it did not.
+    pub fn revive(&self, address: u64) -> bool {
+        self.orphans().remove(&address)
+    }
+
     /// Deletes objects without links that no handle holds.
     fn delete_orphans(&self) -> Result<()> {
         loop {

@@ -1,12 +1,14 @@
 //! Attributes: create, open, read, write, get, specific.
 
 use crate::abi::*;
+use crate::convert;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Open, count_call, open_attribute, put_text, text};
+use crate::handle::{Handle, Kind, Open, check_list, count_call, open_attribute, put_text, text};
+use crate::library::Api;
 use crate::link::Lent;
-use crate::location::{Place, place};
+use crate::location::{LINK_ACCESS, Place, place};
 use crate::memory;
 use crate::order;
 use crate::space;
@@ -25,8 +27,8 @@ pub(crate) unsafe extern "C" fn create(
     name: *const c_char,
     type_id: Hid,
     space_id: Hid,
-    _acpl: Hid,
-    _aapl: Hid,
+    acpl: Hid,
+    aapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -34,6 +36,8 @@ pub(crate) unsafe extern "C" fn create(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"attribute create", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), aapl, c"H5P_CLS_ATTRIBUTE_ACCESS_ID_g")?;
+        check_list(from.api(), acpl, c"H5P_CLS_ATTRIBUTE_CREATE_ID_g")?;
         // SAFETY: as above.
         let (name, at) = unsafe { (text(name)?, place(from, params)?.open()?) };
         let (engine, object) = (at.changing_objects()?, at.object()?);
@@ -50,7 +54,17 @@ pub(crate) unsafe extern "C" fn create(
         attribute::create(engine, &object, new)?;
         let found = attribute::attribute(engine, &object, name)?;
         let found = found.ok_or_else(|| Fault::NotFound(format!("no attribute \"{name}\"")))?;
-        Ok(open_attribute(&at.file, &object, found, at.path.clone()).give())
+        let mut made = open_attribute(&at.file, &object, found, at.path.clone());
+        if let Kind::Attribute(open) = &mut made.kind
+            && acpl != DEFAULT
+        {
+            let mut charset = 0;
+            // SAFETY: a plain call with a list that is open.
+            let got = unsafe { (at.api().H5Pget_char_encoding)(acpl, &mut charset) };
+            checked(got, "H5Pget_char_encoding")?;
+            open.utf8 = charset == 1;
+        }
+        Ok(made.give())
     })
 }
 
@@ -62,7 +76,7 @@ pub(crate) unsafe extern "C" fn open(
     object: *mut c_void,
     params: *const LocParams,
     name: *const c_char,
-    _aapl: Hid,
+    aapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -70,6 +84,7 @@ pub(crate) unsafe extern "C" fn open(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"attribute open", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), aapl, c"H5P_CLS_ATTRIBUTE_ACCESS_ID_g")?;
         // SAFETY: as for `create`.
         let (at, found) = unsafe { find(from, params, name)? };
         Ok(open_attribute(&at.file, &at.object, found, at.path.clone()).give())
@@ -89,6 +104,7 @@ unsafe fn find(
     unsafe {
         if (*params).kind == loc::BY_IDX {
             let by = (*params).data.by_idx;
+            check_list(from.api(), by.lapl, LINK_ACCESS)?;
             let at = crate::location::follow(from, text(by.name)?)?;
             let all = order::attributes(&handle_of(&at), &at.object, by.index, by.order)?;
             let found = usize::try_from(by.n).ok().and_then(|n| all.into_iter().nth(n));
@@ -104,7 +120,7 @@ unsafe fn find(
 
 /// A handle with which to ask about a place.
 fn handle_of(at: &Place) -> Handle {
-    Handle::new(at.file.clone(), crate::handle::Kind::Group(at.object.clone()), None)
+    Handle::new(at.file.clone(), Kind::Group(at.object.clone()), None)
 }
 
 /// The attribute that an open one is now.
@@ -133,7 +149,18 @@ pub(crate) unsafe extern "C" fn read(
         let memory_type = datatype_of(handle.api(), type_id)?;
         check_memory(&memory_type)?;
         let count = memory::cells(&found.extent)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
         if !memory_type.has_varlen() && !found.datatype.has_varlen() {
+            if convert::has_gaps(&memory_type) || !convert::is_known(&found.datatype, &memory_type)
+            {
+                // SAFETY: the caller's promise.
+                return unsafe { read_converted(handle.api(), &found, type_id, buffer.cast()) };
+            }
             let bytes = count * memory_type.size();
             // SAFETY: the caller's promise.
             let to = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes) };
@@ -152,6 +179,32 @@ pub(crate) unsafe extern "C" fn read(
             }
         })
     })
+}
+
+/// Reads elements that libhdf5 converts, and leaves what no member has as it is.
+///
+/// # Safety
+/// The buffer has room for all elements of the type.
+unsafe fn read_converted(
+    api: &Api,
+    found: &Attribute,
+    type_id: Hid,
+    buffer: *mut u8,
+) -> Result<()> {
+    let own = convert::OwnType::new(api, &found.datatype)?;
+    let (count, size) = (memory::cells(&found.extent)?, datatype_of(api, type_id)?.size());
+    let widest = size.max(own.datatype.size());
+    let (mut elements, mut background) =
+        (convert::room(count, widest)?, convert::room(count, widest)?);
+    let bytes = count * own.datatype.size();
+    Conversion::new(&found.datatype, &own.datatype)?
+        .convert(&found.data, &mut elements[..bytes])?;
+    // SAFETY: the caller's promise.
+    let to = unsafe { std::slice::from_raw_parts_mut(buffer, count * size) };
+    background[..to.len()].copy_from_slice(to);
+    convert::in_place(api, (own.id, type_id), count, &mut elements, &mut background, DEFAULT)?;
+    to.copy_from_slice(&elements[..count * size]);
+    Ok(())
 }
 
 /// `write`.
@@ -174,6 +227,9 @@ pub(crate) unsafe extern "C" fn write(
         let memory_type = datatype_of(handle.api(), type_id)?;
         check_memory(&memory_type)?;
         let count = memory::cells(&open.extent)?;
+        if count > 0 && buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
         // SAFETY: the caller's promise.
         let values = unsafe { taken(&memory_type, &open.datatype, buffer.cast(), count)? };
         let known = current(handle, open)?;
@@ -267,13 +323,13 @@ pub(crate) unsafe extern "C" fn get(
                     let list =
                         checked(api.new_list(c"H5P_CLS_ATTRIBUTE_CREATE_ID_g"), "H5Pcreate")?;
                     args.args.acpl = list;
-                    let utf8 = c_int::from(!handle.attribute()?.name().is_ascii());
+                    let utf8 = c_int::from(handle.attribute()?.utf8);
                     checked((api.H5Pset_char_encoding)(list, utf8), "H5Pset_char_encoding")?;
                 }
                 GET_INFO => {
                     let asked = args.args.info;
                     *asked.info = match &handle.kind {
-                        crate::handle::Kind::Attribute(open) => info(&current(handle, open)?),
+                        Kind::Attribute(open) => info(&current(handle, open)?),
                         _ => info(&find(handle, &asked.loc, asked.name)?.1),
                     };
                 }

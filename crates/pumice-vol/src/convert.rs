@@ -18,6 +18,19 @@ pub(crate) fn is_known(from: &Datatype, to: &Datatype) -> bool {
     HeapedConversion::new(&from, &to).is_ok()
 }
 
+/// Whether elements have bytes that no member has, which a read must leave as they are.
+pub(crate) fn has_gaps(datatype: &Datatype) -> bool {
+    match datatype {
+        Datatype::Compound(compound) => {
+            let sizes = compound.members.iter().map(|member| member.datatype.size());
+            sizes.sum::<usize>() != compound.size as usize
+                || compound.members.iter().any(|member| has_gaps(&member.datatype))
+        }
+        Datatype::Array(array) => has_gaps(&array.base),
+        _ => false,
+    }
+}
+
 /// The type that elements of a file have in memory, as libhdf5 has it.
 pub(crate) struct OwnType<'a> {
     api: &'a Api,

@@ -6,7 +6,7 @@ use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, done};
-use crate::handle::{Handle, Kind, List, close, count_call};
+use crate::handle::{Handle, Kind, List, check_list, close, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
 use crate::location::place;
@@ -38,6 +38,7 @@ pub(crate) unsafe extern "C" fn create(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"dataset create", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), dapl, c"H5P_CLS_DATASET_ACCESS_ID_g")?;
         // SAFETY: as above.
         let at = unsafe { place(from, params)? }.open()?;
         let api = at.api();
@@ -74,6 +75,7 @@ pub(crate) unsafe extern "C" fn open(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"dataset open", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), dapl, c"H5P_CLS_DATASET_ACCESS_ID_g")?;
         // SAFETY: as for `create`.
         let mut found = unsafe { crate::object::named(from, params, name)? };
         let state = found.dataset()?;
@@ -130,6 +132,8 @@ struct Job<'a> {
     type_id: Hid,
     dxpl: Hid,
     memory_type: Datatype,
+    /// Whether the engine converts, and not libhdf5.
+    direct: bool,
     transfer: Transfer,
     options: TransferOptions,
 }
@@ -140,11 +144,15 @@ impl<'a> Job<'a> {
         let memory_type = datatype_of(api, types)?;
         check_memory(&memory_type)?;
         let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
-        let plain = !memory_type.has_varlen() && !state.datatype().has_varlen();
-        let plain = plain && convert::is_known(&memory_type, state.datatype());
+        // The same type is copied as it is; of another, what lies between members stays as it is.
+        let same = memory_type == *state.datatype();
+        let direct = convert::is_known(&memory_type, state.datatype())
+            && convert::is_known(state.datatype(), &memory_type)
+            && (same || !convert::has_gaps(&memory_type));
+        let plain = direct && !memory_type.has_varlen() && !state.datatype().has_varlen();
         let memory = if plain { transfer.memory.take() } else { None };
         let options = TransferOptions { memory, ..options(api, dxpl)? };
-        Ok(Self { api, state, type_id: types, dxpl, memory_type, transfer, options })
+        Ok(Self { api, state, type_id: types, dxpl, memory_type, direct, transfer, options })
     }
 
     fn bytes(&self) -> Result<usize> {
@@ -162,10 +170,13 @@ impl<'a> Job<'a> {
     /// The buffer has as many elements of the memory type as the memory's dataspace says.
     unsafe fn read(&self, buffer: *mut u8) -> Result<()> {
         let memory_type = &self.memory_type;
-        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+        if self.count() == 0 || self.state.extent()?.is_null() {
             return Ok(());
         }
-        if !convert::is_known(self.state.datatype(), memory_type) {
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
+        if !self.direct {
             // SAFETY: the caller's promise.
             return unsafe { self.read_converted(buffer) };
         }
@@ -191,10 +202,13 @@ impl<'a> Job<'a> {
     /// As [`read`](Self::read); pointers in the elements lead to what the type says.
     unsafe fn write(&self, buffer: *const u8) -> Result<()> {
         let memory_type = &self.memory_type;
-        if self.transfer.elements == 0 || self.state.extent()?.is_null() {
+        if self.count() == 0 || self.state.extent()?.is_null() {
             return Ok(());
         }
-        if !convert::is_known(memory_type, self.state.datatype()) {
+        if buffer.is_null() {
+            return Err(Fault::Invalid("no buffer".into()));
+        }
+        if !self.direct {
             // SAFETY: the caller's promise.
             return unsafe { self.write_converted(buffer) };
         }
@@ -234,7 +248,7 @@ impl<'a> Job<'a> {
         let transfer = Transfer { selection: selection.clone(), memory: None, elements };
         let options = TransferOptions { memory: None, ..self.options.clone() };
         let (type_id, memory_type) = (own.id, own.datatype.clone());
-        Self { type_id, memory_type, transfer, options, ..*self }
+        Self { type_id, memory_type, direct: true, transfer, options, ..*self }
     }
 
     /// Where elements are in memory: the transfer's own memory, which the engine was not given.

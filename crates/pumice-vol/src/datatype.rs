@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::creation;
 use crate::datatype_map::{datatype_of, identifier, serialised, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Kind, count_call};
+use crate::handle::{Handle, Kind, check_list, count_call};
 use crate::link::insert_new;
 use crate::location::place;
 use pumice_engine::shared::Committed;
@@ -52,7 +52,7 @@ pub(crate) unsafe extern "C" fn commit(
     type_id: Hid,
     lcpl: Hid,
     tcpl: Hid,
-    _tapl: Hid,
+    tapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -60,6 +60,7 @@ pub(crate) unsafe extern "C" fn commit(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"datatype commit", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), tapl, c"H5P_CLS_DATATYPE_ACCESS_ID_g")?;
         // SAFETY: as above.
         let at = unsafe { place(from, params)? }.open()?;
         let engine = at.changing_objects()?;
@@ -90,7 +91,7 @@ pub(crate) unsafe extern "C" fn open(
     object: *mut c_void,
     params: *const LocParams,
     name: *const c_char,
-    _tapl: Hid,
+    tapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -98,6 +99,7 @@ pub(crate) unsafe extern "C" fn open(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"datatype open", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), tapl, c"H5P_CLS_DATATYPE_ACCESS_ID_g")?;
         // SAFETY: as for `commit`.
         let found = unsafe { crate::object::named(from, params, name)? };
         match &found.kind {

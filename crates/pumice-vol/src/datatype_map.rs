@@ -11,7 +11,7 @@ use pumice_engine::copy::sized;
 use pumice_engine::file::File as Engine;
 use pumice_format::Context;
 use pumice_format::messages::datatype;
-use pumice_types::{Datatype, ReferenceKind};
+use pumice_types::{Datatype, ReferenceKind, VarLenKind};
 
 /// What `H5Tencode` writes before the message: that it is a datatype, and a version.
 const HEAD: [u8; 2] = [3, 0];
@@ -63,6 +63,20 @@ pub(crate) fn serialised(datatype: &Datatype) -> Result<Vec<u8>> {
 
 /// A new identifier of a datatype.
 pub(crate) fn identifier(api: &Api, datatype: &Datatype) -> Result<Hid> {
+    if let Datatype::VarLen(varlen) = datatype
+        && varlen.kind == VarLenKind::Sequence
+        && varlen.base.refers_to_objects()
+    {
+        // Decoded as a whole, references inside are not taken for those of memory.
+        let base = identifier(api, &varlen.base)?;
+        // SAFETY: plain calls with an identifier that is ours.
+        let made = unsafe {
+            let made = (api.H5Tvlen_create)(base);
+            (api.H5Tclose)(base);
+            made
+        };
+        return checked(made, "H5Tvlen_create");
+    }
     let mut bytes = serialised(datatype)?;
     // Older releases look a little further than they must.
     bytes.extend([0; 16]);

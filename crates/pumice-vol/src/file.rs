@@ -42,6 +42,7 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
     let Some(api) = slots::api(SLOT) else { return std::ptr::null_mut() };
     answer(api, c"file create", std::ptr::null_mut(), || {
         count_call();
+        introspect::prepare(api);
         // SAFETY: as above.
         let name = unsafe { text(name)? };
         let options = file_lists::creation(api, fcpl, fapl)?;
@@ -68,7 +69,7 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
                 on_path(api, name, opening, fapl, &options)?
             }
         };
-        let flags = flags & !(file_flags::TRUNC | file_flags::EXCL);
+        let flags = flags & (file_flags::RDWR | file_flags::SWMR_WRITE);
         Ok(given(api, engine, name, flags, fapl, memory))
     })
 }
@@ -119,6 +120,7 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
     let Some(api) = slots::api(SLOT) else { return std::ptr::null_mut() };
     answer(api, c"file open", std::ptr::null_mut(), || {
         count_call();
+        introspect::prepare(api);
         // SAFETY: as for `create`.
         let name = unsafe { text(name)? };
         let writes = flags & file_flags::RDWR != 0;

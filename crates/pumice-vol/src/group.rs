@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::creation;
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Kind, count_call};
+use crate::handle::{Handle, Kind, check_list, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
 use crate::location::place;
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn create(
     name: *const c_char,
     lcpl: Hid,
     gcpl: Hid,
-    _gapl: Hid,
+    gapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -86,6 +86,7 @@ pub(crate) unsafe extern "C" fn create(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"group create", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), gapl, c"H5P_CLS_GROUP_ACCESS_ID_g")?;
         // SAFETY: as above.
         let at = unsafe { place(from, params)? }.open()?;
         let engine = at.changing_objects()?;
@@ -105,7 +106,7 @@ pub(crate) unsafe extern "C" fn open(
     object: *mut c_void,
     params: *const LocParams,
     name: *const c_char,
-    _gapl: Hid,
+    gapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> *mut c_void {
@@ -113,6 +114,7 @@ pub(crate) unsafe extern "C" fn open(
     let from = unsafe { Handle::at(object) };
     answer(from.api(), c"group open", std::ptr::null_mut(), || {
         count_call();
+        check_list(from.api(), gapl, c"H5P_CLS_GROUP_ACCESS_ID_g")?;
         // SAFETY: as for `create`.
         let found = unsafe { crate::object::named(from, params, name)? };
         match &found.kind {

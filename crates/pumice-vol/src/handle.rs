@@ -169,6 +169,17 @@ impl Drop for OpenFile {
     }
 }
 
+/// Fails unless a list is the default or one of a class.
+pub(crate) fn check_list(api: &Api, list: Hid, class: &'static CStr) -> Result<()> {
+    // SAFETY: a plain call; what is no list is an error, which is ours to tell.
+    let known = list == DEFAULT
+        || api.quietly(|| unsafe { (api.H5Pisa_class)(list, api.constant(class)) }) > 0;
+    match known {
+        true => Ok(()),
+        false => Err(Fault::Invalid("a property list that is none, or of another class".into())),
+    }
+}
+
 /// A property list, or another thing with an identifier, that is closed with its owner.
 pub(crate) struct List {
     api: &'static Api,
@@ -232,6 +243,8 @@ pub(crate) struct Open {
     pub(crate) datatype: Datatype,
     pub(crate) extent: Extent,
     pub(crate) committed: Option<u64>,
+    /// Whether its creation list says that the name is UTF-8.
+    pub(crate) utf8: bool,
 }
 
 impl Open {
@@ -426,8 +439,9 @@ pub(crate) fn open_attribute(
     path: Option<String>,
 ) -> Handle {
     let name = file.attribute_name(object.address(), &found.name);
+    let utf8 = !found.name.is_ascii();
     let attribute::Attribute { datatype, extent, committed, .. } = found;
-    let open = Open { object: object.clone(), name, datatype, extent, committed };
+    let open = Open { object: object.clone(), name, datatype, extent, committed, utf8 };
     Handle::new(file.clone(), Kind::Attribute(open), path)
 }
 

@@ -148,10 +148,22 @@ struct Hidden {
     attribute: usize,
 }
 
-/// The native objects of a library, made when they are needed first; none if it has no native connector.
+/// The native objects of each library.
+static HIDDEN_OBJECTS: [OnceLock<Option<Hidden>>; SLOTS] = [const { OnceLock::new() }; SLOTS];
+
+/// The native objects of a library; none if they could not be made.
 fn hidden(api: &Api) -> Option<&'static Hidden> {
-    static ALL: [OnceLock<Option<Hidden>>; SLOTS] = [const { OnceLock::new() }; SLOTS];
-    ALL[api.slot].get_or_init(|| make_hidden(api).ok()).as_ref()
+    HIDDEN_OBJECTS[api.slot].get()?.as_ref()
+}
+
+/// Makes the native objects of a library, before the connector has any object there: when libhdf5 flushes a native
+/// file, it looks at all datasets that are open and takes what `get_object` gives for native ones.
+pub(crate) fn prepare(api: &Api) {
+    if HIDDEN_OBJECTS[api.slot].get().is_none() {
+        let made = api.quietly(|| make_hidden(api).ok());
+        // Who was faster has objects of the same kind.
+        let _ = HIDDEN_OBJECTS[api.slot].set(made);
+    }
 }
 
 fn make_hidden(api: &Api) -> Result<Hidden> {

@@ -76,6 +76,7 @@ api! {
     H5FDtruncate: fn(*mut c_void, Hid, bool) -> Herr;
     H5FDflush: fn(*mut c_void, Hid, bool) -> Herr;
     H5Tclose: fn(Hid) -> Herr;
+    H5Tvlen_create: fn(Hid) -> Hid;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
     H5Sclose: fn(Hid) -> Herr;
     H5Screate: fn(c_int) -> Hid;
@@ -93,6 +94,7 @@ api! {
     H5Sselect_none: fn(Hid) -> Herr;
     H5Sselect_elements: fn(Hid, c_int, usize, *const Hsize) -> Herr;
     H5Pcreate: fn(Hid) -> Hid;
+    H5Pisa_class: fn(Hid, Hid) -> c_int;
     H5Pcopy: fn(Hid) -> Hid;
     H5Pclose: fn(Hid) -> Herr;
     H5Pexist: fn(Hid, *const c_char) -> c_int;

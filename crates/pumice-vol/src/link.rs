@@ -2,9 +2,9 @@
 
 use crate::abi::*;
 use crate::fault::{Fault, Result, checked, done};
-use crate::handle::{Handle, count_call, put_text, text, token};
+use crate::handle::{Handle, check_list, count_call, put_text, text, token};
 use crate::library::Api;
-use crate::location::{Parent, link_at, link_by_index, link_class, parent, place};
+use crate::location::{LINK_ACCESS, Parent, link_at, link_by_index, link_class, parent, place};
 use crate::order;
 use pumice_engine::object::Object;
 use pumice_engine::{delete, group};
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn create(
     object: *mut c_void,
     params: *const LocParams,
     lcpl: Hid,
-    _lapl: Hid,
+    lapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> Herr {
@@ -103,6 +103,7 @@ pub(crate) unsafe extern "C" fn create(
     };
     done(from.api(), c"link create", || {
         count_call();
+        check_list(from.api(), lapl, LINK_ACCESS)?;
         from.changing_objects()?;
         // SAFETY: as above: the parameters of a new link have its name.
         let name = unsafe { text((*params).data.by_name.name)? };
@@ -136,7 +137,9 @@ unsafe fn hard(from: &Handle, args: &HardLink, to: &Parent, utf8: bool) -> Resul
         return Err(Fault::Invalid("interfile hard links are not allowed".into()));
     }
     let (object, engine) = (&found.object, &to.file.engine);
-    let first = found.file.named(object.address());
+    // One that lost its last link while it was open has a link again, and is not to be deleted.
+    let revived = engine.revive(object.address());
+    let first = found.file.named(object.address()) || (revived && object.link_count() > 0);
     if !first {
         object.add_link()?;
     }
@@ -145,7 +148,7 @@ unsafe fn hard(from: &Handle, args: &HardLink, to: &Parent, utf8: bool) -> Resul
     match made {
         Ok(()) => Ok(()),
         Err(error) => {
-            if first {
+            if first || revived {
                 found.file.note_unnamed(object.address());
             } else {
                 object.remove_link()?;
@@ -179,12 +182,12 @@ pub(crate) unsafe extern "C" fn copy(
     target: *mut c_void,
     to: *const LocParams,
     lcpl: Hid,
-    _lapl: Hid,
+    lapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> Herr {
     // SAFETY: as for `create`.
-    unsafe { transfer(source, from, target, to, lcpl, false) }
+    unsafe { transfer(source, from, target, to, (lcpl, lapl), false) }
 }
 
 /// `move`.
@@ -197,12 +200,12 @@ pub(crate) unsafe extern "C" fn rename(
     target: *mut c_void,
     to: *const LocParams,
     lcpl: Hid,
-    _lapl: Hid,
+    lapl: Hid,
     _dxpl: Hid,
     _req: *mut *mut c_void,
 ) -> Herr {
     // SAFETY: as for `create`.
-    unsafe { transfer(source, from, target, to, lcpl, true) }
+    unsafe { transfer(source, from, target, to, (lcpl, lapl), true) }
 }
 
 /// # Safety
@@ -212,7 +215,7 @@ unsafe fn transfer(
     from: *const LocParams,
     target: *mut c_void,
     to: *const LocParams,
-    lcpl: Hid,
+    (lcpl, lapl): (Hid, Hid),
     moves: bool,
 ) -> Herr {
     // SAFETY: as for `create`; where both places are in the same location, one of the two is null.
@@ -222,6 +225,7 @@ unsafe fn transfer(
     };
     done(source.api(), c"link move", || {
         count_call();
+        check_list(source.api(), lapl, LINK_ACCESS)?;
         source.changing_objects()?;
         // SAFETY: as for `create`: both have names.
         let (old, new) =
@@ -261,7 +265,11 @@ unsafe fn found(from: &Handle, params: *const LocParams) -> Result<Link> {
                 let (group, name) = link_by_index(from, &(*params).data.by_idx)?;
                 Ok(link_at(&group, &name)?.1)
             }
-            _ => Ok(link_at(from, text((*params).data.by_name.name)?)?.1),
+            _ => {
+                let by = (*params).data.by_name;
+                check_list(from.api(), by.lapl, LINK_ACCESS)?;
+                Ok(link_at(from, text(by.name)?)?.1)
+            }
         }
     }
 }
@@ -379,7 +387,9 @@ unsafe fn remove(from: &Handle, params: *const LocParams) -> Result<()> {
                 (parent(&group, &name, false)?, name)
             }
             _ => {
-                let name = text((*params).data.by_name.name)?;
+                let by = (*params).data.by_name;
+                check_list(from.api(), by.lapl, LINK_ACCESS)?;
+                let name = text(by.name)?;
                 (parent(from, name, false)?, name.to_owned())
             }
         }

@@ -2,13 +2,16 @@
 
 use crate::abi::*;
 use crate::fault::{Fault, Result};
-use crate::handle::{Handle, OpenFile, address, open, text};
+use crate::handle::{Handle, OpenFile, address, check_list, open, text};
 use crate::order;
 use pumice_engine::group::{self, Found};
 use pumice_engine::object::Object;
 use pumice_format::messages::LinkTarget;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::sync::Arc;
+
+/// The class of access property lists of links.
+pub(crate) const LINK_ACCESS: &CStr = c"H5P_CLS_LINK_ACCESS_ID_g";
 
 /// An object that an operation is about.
 pub(crate) struct Place {
@@ -51,7 +54,11 @@ pub(crate) unsafe fn place(from: &Handle, params: *const LocParams) -> Result<Pl
                 object: from.object()?,
                 path: from.path.clone(),
             }),
-            loc::BY_NAME => follow(from, text((*params).data.by_name.name)?),
+            loc::BY_NAME => {
+                let by = (*params).data.by_name;
+                check_list(from.api(), by.lapl, LINK_ACCESS)?;
+                follow(from, text(by.name)?)
+            }
             loc::BY_TOKEN => by_address(from, address(&*(*params).data.by_token)),
             loc::BY_IDX => {
                 let by = (*params).data.by_idx;
@@ -77,6 +84,7 @@ pub(crate) fn by_address(from: &Handle, address: u64) -> Result<Place> {
 /// # Safety
 /// The name is text that ends with a null byte.
 pub(crate) unsafe fn link_by_index(from: &Handle, by: &LocByIdx) -> Result<(Handle, String)> {
+    check_list(from.api(), by.lapl, LINK_ACCESS)?;
     // SAFETY: the caller's promise.
     let group = follow(from, unsafe { text(by.name) }?)?.open()?;
     let links = order::links(&group, by.index, by.order)?;

@@ -277,3 +277,64 @@ pub(crate) fn cells(extent: &Extent) -> Result<usize> {
     let cells = if extent.is_null() { Some(0) } else { extent.cells() };
     cells.and_then(|cells| usize::try_from(cells).ok()).ok_or_else(short)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pumice_types::{CharacterSet, StringPadding};
+
+    /// A compound of a number, a text and a sequence of texts, as C has it.
+    fn memory_type() -> Datatype {
+        let text = || {
+            Datatype::VarLen(VarLen::string(8, StringPadding::NullTerminate, CharacterSet::Utf8))
+        };
+        let member = |name: &str, offset, datatype| Member { name: name.into(), offset, datatype };
+        Datatype::Compound(pumice_types::Compound {
+            size: 32,
+            members: vec![
+                member("number", 0, Datatype::i32_le()),
+                member("text", 8, text()),
+                member("list", 16, Datatype::varlen(text(), 16)),
+            ],
+        })
+    }
+
+    #[repr(C)]
+    struct Element {
+        number: i32,
+        text: *const c_char,
+        count: usize,
+        list: *const *const c_char,
+    }
+
+    #[test]
+    fn what_pointers_lead_to_goes_to_a_heap_and_back() {
+        let datatype = memory_type();
+        let list = [c"one".as_ptr(), std::ptr::null(), c"".as_ptr()];
+        let element = Element { number: 7, text: c"text".as_ptr(), count: 3, list: list.as_ptr() };
+        let mut heaped = Heaped::default();
+        // SAFETY: the element is of this type, its pointers lead to what the type says.
+        unsafe { import(&datatype, std::ptr::from_ref(&element).cast(), &mut heaped).unwrap() };
+        assert_eq!(heaped.elements.len(), heaped_type(&datatype).size());
+
+        let mut back = std::mem::MaybeUninit::<Element>::zeroed();
+        // SAFETY: there is room for one element, and all of it is written but for the gap.
+        let back = unsafe {
+            export(&datatype, &heaped.elements, &heaped.heap, back.as_mut_ptr().cast()).unwrap();
+            back.assume_init()
+        };
+        // SAFETY: what was made has the form of what was given; each block is freed once.
+        unsafe {
+            let text = |at: *const c_char| std::ffi::CStr::from_ptr(at).to_bytes();
+            assert_eq!((back.number, text(back.text), back.count), (7, &b"text"[..], 3));
+            let list = std::slice::from_raw_parts(back.list, 3);
+            assert_eq!((text(list[0]), text(list[2])), (&b"one"[..], &b""[..]));
+            assert!(list[1].is_null());
+            for block in
+                [back.text.cast(), list[0].cast(), list[2].cast(), back.list.cast::<c_void>()]
+            {
+                libc::free(block.cast_mut());
+            }
+        }
+    }
+}

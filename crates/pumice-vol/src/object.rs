@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Kind, count_call, put_text, text, token};
+use crate::handle::{Handle, Kind, check_list, count_call, put_text, text, token};
 use crate::introspect;
 use crate::library::Api;
 use crate::link::Lent;
-use crate::location::{Place, follow, parent, place};
+use crate::location::{LINK_ACCESS, Place, follow, parent, place};
 use crate::order;
 use pumice_engine::attribute;
 use pumice_engine::copy::{self, CopyOptions};
@@ -204,9 +204,10 @@ pub(crate) unsafe extern "C" fn get(
                 1 => {
                     let to = args.args.name;
                     let found = place(from, params)?;
-                    let path = match found.path {
+                    let address = found.object.address();
+                    let path = match found.path.filter(|path| leads_to(from, path, address)) {
                         Some(path) => Some(path),
-                        None => path_of(from, found.object.address())?,
+                        None => path_of(from, address)?,
                     };
                     let path = path.unwrap_or_default();
                     put_text(&path, to.buf, to.buf_size);
@@ -224,6 +225,12 @@ pub(crate) unsafe extern "C" fn get(
         }
         Ok(())
     })
+}
+
+/// Whether a path still leads to the object at an address: links may have been moved or deleted.
+fn leads_to(from: &Handle, path: &str, address: u64) -> bool {
+    let root = Handle::new(from.file.clone(), Kind::File, None);
+    follow(&root, path).is_ok_and(|found| found.object.address() == address)
 }
 
 /// A path to the object at an address, the shortest.
@@ -271,6 +278,7 @@ pub(crate) unsafe extern "C" fn specific(
             match args.op {
                 0 => change_links(from, &place(from, params)?.object, args.args.delta),
                 1 => {
+                    check_list(from.api(), (*params).data.by_name.lapl, LINK_ACCESS)?;
                     *args.args.exists = place(from, params).is_ok();
                     Ok(())
                 }
