@@ -1,4 +1,4 @@
-//! How much a decoder may allocate for one input.
+//! The memory that a decoder may allocate for one input.
 //!
 //! Counts that are followed by that many bytes are checked against the input with
 //! [`Reader::count`](crate::Reader::count). The budget is for the rest: structures that are larger

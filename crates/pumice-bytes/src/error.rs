@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// How many versions, classes or types ahead a newer program may be.
+/// How many versions, classes or types above the known ones count as newer.
 const NEWER: u64 = 8;
 
 /// Invalid bytes: the structure, its address, what was expected and what was found.
@@ -17,11 +17,11 @@ const NEWER: u64 = 8;
 pub struct DecodeError {
     /// The on-disk structure that was being decoded.
     pub structure: &'static str,
-    /// Where in the file (or, for nested blobs, in the blob) the offending field stands.
+    /// The address of the offending field in the file (or, in nested blobs, in the blob).
     pub address: u64,
-    /// What a valid file has there.
+    /// The expectation.
     pub expected: Cow<'static, str>,
-    /// What this file has.
+    /// The finding.
     pub found: String,
     /// Whether a newer program would know it.
     newer: bool,

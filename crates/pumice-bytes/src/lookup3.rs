@@ -136,7 +136,7 @@ impl<'a> Lookup3<'a> {
 #[derive(Clone, Debug)]
 pub struct Begun {
     state: [u32; 3],
-    /// Where the next step is.
+    /// The position of the next step.
     next: usize,
 }
 

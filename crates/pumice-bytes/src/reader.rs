@@ -29,12 +29,12 @@ impl<'a> Reader<'a> {
         self.base.saturating_add(self.at as u64)
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     pub fn remaining(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)
     }

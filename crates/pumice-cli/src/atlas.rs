@@ -1,4 +1,4 @@
-//! Where the objects of a file are: the first path of each, by its address.
+//! The objects of a file by address, with the first path of each.
 
 use crate::walker::{self, Visitor};
 use anyhow::Result;

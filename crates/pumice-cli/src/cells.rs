@@ -18,11 +18,11 @@ use pumice::{Attribute, Dataset, Datatype, Heaped, Selection, Transfer};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many cells are held at once, at most.
+/// The most cells that are held at once.
 const MAX_CELLS: u64 = 1 << 20;
 /// The bytes of a piece, about.
 const MAX_BYTES: u64 = 16 << 20;
-/// How many times that much is compared at once: most of it is equal.
+/// The multiple of that which is compared at once: most of it is equal.
 const PAIR_LENGTH: u64 = 2;
 /// The bytes that a thread compares at once, about: they fit into a processor's own cache.
 const SCAN_BYTES: u64 = 512 << 10;
@@ -126,7 +126,7 @@ fn read_bytes(dataset: &Dataset, selection: &Selection, bytes: &mut Vec<u8>) -> 
     Ok(dataset.read_as(selection, dataset.datatype(), bytes, &Transfer::new())?)
 }
 
-/// How many cells a row of chunks has, so that none is decoded for two pieces.
+/// The cells of a row of chunks, so that no chunk is decoded for two pieces.
 fn chunk_cells(dataset: &Dataset) -> u64 {
     let rows = dataset.chunk().and_then(|chunk| chunk.first().copied()).unwrap_or(1);
     let row = dataset.shape().iter().skip(1).fold(1u64, |cells, &side| cells.saturating_mul(side));
@@ -149,7 +149,7 @@ pub(crate) fn read_attribute(attribute: &Attribute) -> Result<Heaped> {
     Ok(Heaped { elements: attribute.bytes().to_vec(), heap: Vec::new() })
 }
 
-/// How many cells of a dataset are held at once.
+/// The cells of a dataset that are held at once.
 fn limit(dataset: &Dataset) -> u64 {
     (MAX_BYTES / dataset.datatype().size().max(1) as u64).clamp(1, MAX_CELLS)
 }
@@ -243,7 +243,7 @@ pub(crate) fn require_numbers(shape: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// How many cells of `slab` are defined.
+/// The number of defined cells in `slab`.
 pub(crate) fn count_defined(dataset: &Dataset, slab: &Hyperslab) -> Result<u64> {
     let mut count = 0;
     for_each_band(dataset, slab, |band| {
@@ -288,7 +288,7 @@ impl Rows<'_> {
         visit(&band)
     }
 
-    /// Where to halve rows: between chunks if possible.
+    /// The row at which to halve rows: between chunks if possible.
     fn middle(&self, rows: &Range<u64>) -> u64 {
         let middle = rows.start + (rows.end - rows.start) / 2;
         let aligned = middle / self.chunk * self.chunk;

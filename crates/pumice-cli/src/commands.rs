@@ -31,7 +31,7 @@ use anyhow::Result;
 use std::io::{self, BufWriter, StdoutLock};
 use std::process::ExitCode;
 
-/// How a command that came to its end went.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Everything was done.

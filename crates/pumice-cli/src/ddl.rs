@@ -6,7 +6,7 @@ use pumice::types::VarLenKind;
 use pumice::{Datatype, Extent, UNLIMITED};
 use std::io::{self, Write};
 
-/// How lines of values look.
+/// The style of lines of values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineStyle {
     /// Columns of a line.
@@ -19,9 +19,9 @@ pub(crate) struct LineStyle {
     pub(crate) separator: &'static str,
     /// The text behind all elements but the last.
     pub(crate) comma: &'static str,
-    /// How many columns lines without coordinates begin before their level.
+    /// How many columns before their level lines without coordinates begin.
     pub(crate) outdent: usize,
-    /// How many columns further lines begin in the middle of an element.
+    /// How many columns further in lines begin that continue an element.
     pub(crate) hanging: usize,
 }
 
@@ -107,12 +107,12 @@ pub(crate) struct DataLines<'a, W> {
     buffer: Vec<u8>,
 }
 
-/// How many elements become text at once.
+/// The elements that become text at once.
 const BATCH: usize = 1 << 17;
-/// How much text is written at once.
+/// The bytes of text that are written at once.
 const BUFFER: usize = 64 << 10;
 
-/// How many elements become text at once where there is no memory for more.
+/// The elements that become text at once if memory is short.
 const FEW: usize = 1 << 8;
 /// Bytes that hold the text of almost any number.
 const NUMBER: usize = 24;

@@ -1,4 +1,4 @@
-//! How the bytes of a file are kept, as the HDF5 tools' `--vfd-name` and `--vfd-info` tell it.
+//! The file driver of the HDF5 tools' `--vfd-name` and `--vfd-info`.
 
 use anyhow::{Context, Result, bail, ensure};
 use pumice::{File, FileOptions, VirtualView};
@@ -41,7 +41,7 @@ impl Driver {
         self.info = Some(info.to_owned());
     }
 
-    /// How far virtual datasets reach.
+    /// Changes the virtual view.
     pub(crate) fn set_view(&mut self, change: impl FnOnce(&mut VirtualView)) {
         change(&mut self.view);
     }

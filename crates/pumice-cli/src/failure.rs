@@ -1,4 +1,4 @@
-//! How failures are told: one line on standard error, with everything that led to it.
+//! Reports of failures: one line on standard error, with all causes.
 
 use pumice::FilterError;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// The beginning of failure messages.
 static BEGINNING: OnceLock<String> = OnceLock::new();
 
-/// Lets failures be told in the manner of an HDF5 tool.
+/// Lets failures be reported in the manner of an HDF5 tool.
 pub(crate) fn speak_as(tool: &str) {
     // The first name stays: there is one tool in a process.
     let _ = BEGINNING.set(format!("{tool} error"));
@@ -89,7 +89,7 @@ fn system_advice(error: &io::Error) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Tells something that does not end the work.
+/// Prints a warning.
 pub(crate) fn warn(text: &str) {
     let beginning = BEGINNING.get().map_or("pumice error", String::as_str);
     let beginning = beginning.trim_end_matches(" error");

@@ -10,15 +10,15 @@ use anyhow::{Result, anyhow, bail};
 /// Whether a flag has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// It has none.
+    /// No value.
     Nothing,
-    /// It must have one, called so in the help.
+    /// A value; the help calls it so.
     Value(&'static str),
-    /// It may have one, called so in the help.
+    /// Perhaps a value; the help calls it so.
     Perhaps(&'static str),
     /// It may have one in the same word; the help calls it so.
     Attached(&'static str),
-    /// It may have one that is a number, called so in the help.
+    /// Perhaps a number; the help calls it so.
     Number(&'static str),
 }
 

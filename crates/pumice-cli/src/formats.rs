@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 /// About how many cells a source gives at once.
 pub(crate) const BATCH: usize = 1 << 20;
 
-/// Which entries stand for two cells.
+/// The symmetry of a matrix: which entries stand for two cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Symmetry {
     #[default]
@@ -55,7 +55,7 @@ pub(crate) enum Symmetry {
 pub(crate) struct Array {
     pub(crate) shape: Vec<u64>,
     pub(crate) datatype: Datatype,
-    /// How many entries there are, mirror images not counted.
+    /// The number of entries, mirror images not counted.
     pub(crate) entries: u64,
     /// Whether every cell has a value; otherwise entries define cells.
     pub(crate) dense: bool,
@@ -92,7 +92,7 @@ pub(crate) enum Part {
 pub(crate) struct Cells {
     pub(crate) columns: Vec<Vec<u64>>,
     pub(crate) values: Vec<u8>,
-    /// Where each cell stands in the file, if that can be told to people.
+    /// The place of each cell in the file, for messages.
     pub(crate) marks: Vec<u64>,
 }
 
@@ -111,7 +111,7 @@ impl Cells {
     }
 }
 
-/// One array on its way in.
+/// The source of an imported array.
 pub(crate) trait Source {
     fn array(&self) -> &Array;
 
@@ -164,7 +164,7 @@ impl Input<'_> {
 
 /// The output of an export.
 pub(crate) struct Output<'a> {
-    /// Where the datasets are.
+    /// The file of the datasets.
     pub(crate) file: &'a File,
     /// The datasets, and the names that they were found by.
     pub(crate) datasets: &'a [Dataset],
@@ -199,7 +199,7 @@ impl Output<'_> {
     }
 }
 
-/// How a sparse matrix is laid out.
+/// The form of a sparse matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
     /// Compressed rows
@@ -222,7 +222,7 @@ pub(crate) trait Format: Sync {
     /// Its title in texts.
     fn title(&self) -> &'static str;
 
-    /// How names of its files end.
+    /// The endings of its files' names.
     fn endings(&self) -> &'static [&'static str];
 
     /// Whether a file has this format.

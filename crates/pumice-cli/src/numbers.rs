@@ -157,8 +157,8 @@ fn trim_zeros(out: &mut String, start: usize) {
     out.truncate(kept);
 }
 
-/// How C's `printf` writes a float: `%[flags][width][.precision]` and one of `eEfFgG`, with any text
-/// around it.
+/// A format for floats of C's `printf`: `%[flags][width][.precision]` and one of `eEfFgG`, with any
+/// text around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FloatFormat {
     before: String,

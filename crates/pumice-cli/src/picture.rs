@@ -16,7 +16,7 @@ const FAINTEST: f64 = 0.12;
 /// that some have a row more than others.
 const SMALL_RANGE: f64 = 16.0;
 
-/// How many cells lie in each place of a grid that covers a matrix.
+/// The number of cells in each place of a grid over a matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Density {
     rows: u64,
@@ -73,7 +73,7 @@ impl Density {
         }
     }
 
-    /// How bright each place is, row by row: 0 where it is empty, up to 1 where it is densest.
+    /// The brightness of each place, row by row: 0 if it is empty, 1 if it is the densest.
     fn levels(&self) -> Vec<f32> {
         let densities: Vec<f64> = (0..self.counts.len())
             .map(|index| {
@@ -106,7 +106,7 @@ fn boundary(place: usize, length: u64, places: usize) -> u64 {
     (place as u128 * u128::from(length)).div_ceil(places as u128) as u64
 }
 
-/// How many indices a place has.
+/// The number of indices of a place.
 fn extent(place: usize, length: u64, places: usize) -> u64 {
     boundary(place + 1, length, places) - boundary(place, length, places)
 }

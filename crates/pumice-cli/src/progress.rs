@@ -18,7 +18,7 @@ pub(crate) enum Unit {
     Entries,
 }
 
-/// How far work is. Parts of it may be done by several threads.
+/// The progress of work, parts of which several threads may do.
 pub(crate) struct Progress {
     done: AtomicU64,
     total: AtomicU64,
@@ -54,7 +54,7 @@ impl Progress {
         }
     }
 
-    /// So much more is done: shows it, if it is time to.
+    /// Adds finished work, and updates the bar if it is time to.
     pub(crate) fn add(&self, count: u64) {
         let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         if !self.wanted || self.started.elapsed() < PATIENCE {

@@ -14,7 +14,7 @@ pub(crate) struct SectionSizes {
 }
 
 impl SectionSizes {
-    /// How many bytes one in the file stands for; 0 if there is none.
+    /// The bytes before filters for each stored byte; 0 if nothing is stored.
     pub(crate) fn ratio(&self) -> f64 {
         if self.stored > 0 { self.plain as f64 / self.stored as f64 } else { 0.0 }
     }

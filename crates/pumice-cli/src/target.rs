@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How many symbolic links may lead to a file, as on Linux.
+/// The most symbolic links that may lead to a file, as on Linux.
 const MAX_LINKS: usize = 40;
 
 /// A file to make: it appears under its name when it is complete.

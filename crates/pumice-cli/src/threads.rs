@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::thread::Builder;
 
-/// How many threads the machine runs at once.
+/// The number of threads that the machine runs at once.
 pub(crate) fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -19,19 +19,20 @@ use std::sync::Arc;
 /// Columns of one level of indentation.
 pub(crate) const INDENT: usize = 3;
 
-/// Where a line may be broken inside an element, in a style that says so.
+/// A place inside an element where a line may be broken, in breakable styles.
 pub(crate) const BREAK: char = '\u{1}';
 
-/// How values look.
+/// The style of values.
 #[derive(Clone, Default)]
 pub(crate) struct Style {
-    /// As in XML: blanks between values, markup escaped in text.
+    /// The style of XML: blanks between values, markup escaped in text.
     pub(crate) xml: bool,
     /// Text in XML stands inside of compounds, arrays or sequences, where h5dump does not escape it.
     pub(crate) inside: bool,
-    /// As in h5ls: everything on one line, which may be broken at [`BREAK`]s.
+    /// The style of h5ls: everything on one line, which may be broken at [`BREAK`]s.
     pub(crate) breakable: bool,
-    /// As in `h5ls -S`: blanks between values, no brackets around compounds and arrays. With `breakable`.
+    /// The style of `h5ls -S`: blanks between values, no brackets around compounds and arrays. With
+    /// `breakable`.
     pub(crate) simple: bool,
     /// Members of compounds have their names before them.
     pub(crate) labels: bool,
@@ -105,12 +106,12 @@ impl Member {
 }
 
 impl Renderer {
-    /// How elements of `datatype` are printed.
+    /// A renderer for elements of `datatype`.
     pub(crate) fn new(datatype: &Datatype) -> Result<Self> {
         Self::styled(datatype, &Style::default())
     }
 
-    /// How elements of `datatype` are printed in a style.
+    /// A renderer for elements of `datatype` in a style.
     pub(crate) fn styled(datatype: &Datatype, style: &Style) -> Result<Self> {
         Self::build(datatype, &Arc::new(style.clone()))
     }

@@ -46,10 +46,10 @@ pub(crate) trait Visitor {
     fn failed(&mut self, path: &str, error: Error) -> Result<()>;
 }
 
-/// In which order members are visited.
+/// The order in which members are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// As they were made, in groups that know that, instead of by name.
+    /// Visits members by creation, in groups that track it, instead of by name.
     pub(crate) by_creation: bool,
     /// The last one first.
     pub(crate) descending: bool,

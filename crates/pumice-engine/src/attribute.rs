@@ -108,7 +108,7 @@ pub fn has(file: &File, object: &Object, name: &str) -> Result<bool> {
     Ok(position(file, &object.messages(kind::ATTRIBUTE), name)?.is_some())
 }
 
-/// How many attributes an object has.
+/// The number of an object's attributes.
 pub fn count(file: &File, object: &Object) -> Result<u64> {
     Ok(match &*opened(file, object)? {
         Some(dense) => dense.count(),
@@ -119,7 +119,7 @@ pub fn count(file: &File, object: &Object) -> Result<u64> {
 /// The attribute of a name.
 pub fn attribute(file: &File, object: &Object, name: &str) -> Result<Option<Attribute>> {
     if name.contains(char::REPLACEMENT_CHARACTER) {
-        // A name in the file that is no UTF-8 is known to us by what it is shown as.
+        // A name that is not UTF-8 is known here in its displayed form.
         return Ok(attributes(file, object)?.into_iter().find(|attribute| attribute.name == name));
     }
     if let Some(dense) = &mut *opened(file, object)? {
@@ -157,7 +157,7 @@ pub fn set(file: &File, object: &Object, attribute: Attribute) -> Result<bool> {
         false => Vec::new(),
     };
     let body = encode(file, attribute)?;
-    // Before the old one lets go of it: it may be the same.
+    // Counted before the old one is released: it may be the same datatype.
     if let Some(address) = committed {
         file.object(address)?.add_link()?;
     }

@@ -30,7 +30,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::vec;
 
-/// How many levels of a group's members a shallow copy takes.
+/// The levels of a group's members that a shallow copy takes.
 const SHALLOW: usize = 1;
 
 /// Options of a copy.

@@ -489,7 +489,7 @@ impl Drop for File {
 
 fn with_options(medium: Medium, options: &CreateOptions) -> Medium {
     let limit = options.metadata_limit.unwrap_or(METADATA_LIMIT);
-    // Pages are aligned anyway; the first of them begins before it is known that there are pages.
+    // Pages are aligned anyway, and the first one begins before the file is known to be paged.
     let paged = options.space.strategy == FileSpaceStrategy::Paged;
     if let Some(alignment) = options.alignment.filter(|_| !paged) {
         medium.align(alignment);

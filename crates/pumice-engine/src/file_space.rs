@@ -186,7 +186,7 @@ impl FileSpace {
         for room in rooms {
             let sections = self.sections(medium, room.place);
             let mut manager = manager(&sections, medium);
-            // Room that could not be made to fit: free space is lost, which harms nobody.
+            // The lists could not be made to fit: free space is lost, which harms nothing.
             if manager.list_length > room.length {
                 continue;
             }

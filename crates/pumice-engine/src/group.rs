@@ -162,7 +162,7 @@ pub fn count(file: &File, group: &Object) -> Result<u64> {
 pub fn link(file: &File, group: &Object, name: &str) -> Result<Option<Link>> {
     let found = opened(file, group)?.find(file, name)?;
     if found.is_none() && name.contains(char::REPLACEMENT_CHARACTER) {
-        // A name in the file that is no UTF-8 is known to us by what it is shown as.
+        // A name that is not UTF-8 is known here in its displayed form.
         return Ok(links(file, group)?.into_iter().find(|link| link.name == name));
     }
     Ok(found)

@@ -179,8 +179,8 @@ fn writable_family(
     let Some(size) = new_size else {
         return family(first, member_size(&members)?, locking, pattern);
     };
-    // What is replaced goes as the family that it says that it is; what is behind that, and what is
-    // beside another file, is not it.
+    // The old family is removed as far as its superblock states its end; files behind that, or
+    // beside another file, are not its members.
     let (old, end) = match stored_size(&members).ok().flatten() {
         Some(old) => {
             let found = find_superblock(&*family_store(&members, old));
@@ -392,7 +392,7 @@ mod tests {
         let pattern = folder.path().join("%d.h5");
         let options = CreateOptions { member_size: Some(100), ..CreateOptions::default() };
         drop(opened(&pattern, Opening::Create, &options).unwrap());
-        // The superblock and what follows it, as if the commit had been about to replace them.
+        // The superblock and the block behind it, as if the commit had been about to replace them.
         let Some(several) = Several::find(&pattern) else { panic!("no family") };
         let first = Arc::new(FileStore::open_writable(several.first()).unwrap());
         let store = several.writable(first, None, Locking::Off).unwrap().store;
@@ -433,7 +433,7 @@ mod tests {
             journal::write(&store, length, &[(0, &whole)]).unwrap();
             store.write_at(4, &[0xee; 40]).unwrap();
             if number > 0 {
-                // A file of somebody else makes no difference.
+                // A foreign file makes no difference.
                 std::fs::write(folder.path().join("1.h5"), "mine").unwrap();
             }
             let read = opened(&pattern, Opening::Read, &CreateOptions::default()).unwrap();

@@ -29,8 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Room for messages that come later, when a header is created.
 const SPARE: usize = 128;
-/// The most unused bytes of a block. [`ObjectHeader::max_spare`] is the format's limit; the
-/// difference is for bytes that libhdf5 adds when it removes a message.
+/// The most unused bytes of a block. The format's limit, [`ObjectHeader::max_spare`], is larger:
+/// libhdf5 adds bytes to them when it removes a message beside them.
 const MAX_UNUSED: usize = 32 << 10;
 /// The most room for later messages, however many there are.
 const MAX_ROOM: usize = 8 << 10;

@@ -236,7 +236,7 @@ fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc
     let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let Some(listed) = files.get(&here(identity)) else { return (files, None) };
-        // Its last user may let go of it at any moment, also while the list is held.
+        // Its last user may drop it at any moment, even while the list is held.
         match listed.upgrade() {
             Some(file) => return (files, Some(file)),
             None => files = closed.wait(files).unwrap_or_else(PoisonError::into_inner),
@@ -285,7 +285,7 @@ impl Drop for OpenEntry {
         if std::process::id() != self.process {
             return;
         }
-        // Somebody may hold on to the store for a moment longer, say a thread that reads ahead.
+        // A thread that reads ahead, for example, may hold the store for a moment longer.
         (self.unlock)();
         let (files, closed) = &*OPEN;
         files.lock().unwrap_or_else(PoisonError::into_inner).remove(&here(self.identity));

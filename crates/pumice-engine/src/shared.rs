@@ -30,7 +30,7 @@ pub(crate) fn message(file: &File, kind: u16, location: &SharedLocation) -> Resu
             let object = file.object(*address)?;
             let message = crate::attribute::required(&object, kind, "shared")?;
             if message.is_shared() {
-                // What is shared stands in its own header; one that points further could run in a
+                // The shared message is in its own header; one that points further could lead in a
                 // circle.
                 return Err(Error::Damaged("a shared message that is itself shared".into()));
             }

@@ -156,7 +156,7 @@ pub fn object(file: &File, object: &Arc<Object>) -> Result<Vec<Place>> {
         elements(file, object, &mut places)?;
     }
     attributes(file, object, &mut places)?;
-    // Those, too, that nobody has needed so far.
+    // Including messages that were not needed so far.
     for raw in object.all_messages() {
         Message::from_raw(&raw, &object.context(&raw))?;
     }
@@ -206,7 +206,7 @@ fn attributes(file: &File, object: &Object, places: &mut Vec<Place>) -> Result<(
 /// Elements of a dataset, its chunk index and the names of its external files.
 fn elements(file: &File, object: &Arc<Object>, places: &mut Vec<Place>) -> Result<()> {
     let medium = file.medium();
-    // A dataset of its own: giving back the index of the one that others use would empty it.
+    // An instance of its own: giving back the index of the shared one would empty it.
     let dataset = DatasetState::open(file, object)?;
     let layout = dataset.layout();
     if let Some(table) = layout.table() {

@@ -152,7 +152,7 @@ pub struct CreateOptions {
     pub member_size: Option<u64>,
     /// The members of the file by kind of data, if it is not one file.
     pub by_kind: Option<ByKind>,
-    /// What commits survive; also for an existing file.
+    /// The events that commits survive; also for an existing file.
     pub durability: Durability,
     /// The cache options of each dataset that is opened; also for an existing file.
     pub chunk_cache: Option<DatasetOptions>,

@@ -103,7 +103,7 @@ impl Filter for Blosc {
     }
 }
 
-/// How to write.
+/// The settings of the encoder.
 struct Settings {
     element: usize,
     level: u32,

@@ -83,7 +83,7 @@ impl Filter for Bzip2 {
     }
 }
 
-/// How many hundred thousand bytes are sorted at once.
+/// The block size, in hundred thousand bytes.
 fn block_size(parameters: &[u32]) -> Result<u32, FilterError> {
     match parameters.first().copied().unwrap_or(DEFAULT_BLOCK) {
         block @ 1..=9 => Ok(block),

@@ -35,7 +35,7 @@ pub enum FilterError {
         filter: &'static str,
         /// The values that make sense.
         expected: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     },
     /// Bytes that the filter did not write, or that were damaged since.
@@ -63,7 +63,7 @@ pub enum FilterError {
     Memory {
         /// The filter.
         filter: &'static str,
-        /// How many bytes it needs.
+        /// The number of bytes.
         bytes: usize,
     },
     /// The filter could not encode its input.
@@ -71,7 +71,7 @@ pub enum FilterError {
     Encode {
         /// The filter.
         filter: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// Another filter has the number already.

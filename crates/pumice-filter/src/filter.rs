@@ -2,7 +2,7 @@
 
 use crate::{DatasetFacts, FilterError};
 
-/// One way of turning bytes into other bytes and back.
+/// A reversible transformation of bytes.
 ///
 /// A filter has no state: all settings are in the `parameters` that the file stores beside the
 /// filter's id. `out` is scratch space: its content is replaced, and its initialised length on

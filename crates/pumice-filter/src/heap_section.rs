@@ -53,7 +53,7 @@ impl Pipeline {
         let (bytes, mask) = if self.begins_with_heap() {
             let mut encoded = scratch::take(bytes.len() + lengths.len() + 32);
             heap::encode_objects(lengths, bytes, &mut encoded)?;
-            // Behind the bytes are lengths, mostly far fewer, which have nothing in common with them.
+            // Behind the bytes are lengths, mostly far fewer, with other statistics.
             let plane = match bytes.len() > encoded.len() / 2 {
                 true => bytes.len(),
                 false => usize::MAX,

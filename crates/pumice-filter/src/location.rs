@@ -53,7 +53,7 @@ const CHECKSUM: usize = 4;
 /// The aim when a set of cells can be written in several ways. Readers take all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// That little is left once a compressor has followed.
+    /// Few bytes once a compressor has followed.
     Short,
     /// Fast reading: no compressor follows, and bytes are read faster than bits.
     Fast,
@@ -344,7 +344,7 @@ impl Filter for Location {
     }
 
     fn encoded_bound(&self, len: usize) -> usize {
-        // The compact form is shorter than twice the plain one; what is carried verbatim has a byte more.
+        // A compact form is shorter than twice the plain one; a verbatim form has one byte more.
         len.saturating_mul(2).saturating_add(1)
     }
 

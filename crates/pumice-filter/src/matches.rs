@@ -63,7 +63,7 @@ fn hash(input: &[u8], at: usize, least: usize) -> Option<usize> {
     Some((value.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize)
 }
 
-/// How many bytes two slices have in common.
+/// The length of the common beginning of two slices.
 fn common(earlier: &[u8], now: &[u8], longest: usize) -> usize {
     let longest = longest.min(now.len()).min(earlier.len());
     let (earlier, now) = (&earlier[..longest], &now[..longest]);

@@ -21,7 +21,7 @@ const NUMBER: u32 = 1;
 const ARRAY: u32 = 2;
 const COMPOUND: u32 = 3;
 const OTHER: u32 = 4;
-/// How deep types may be nested.
+/// The deepest nesting of types.
 const MOST_DEPTH: usize = 64;
 
 pub(crate) struct Nbit;

@@ -115,7 +115,7 @@ impl Pipeline {
         self.decoded_bound_until(0, len, mask)
     }
 
-    /// As [`decoded_bound`](Self::decoded_bound), with the filters before number `first` still done.
+    /// [`decoded_bound`](Self::decoded_bound) with the filters before number `first` still encoded.
     pub(crate) fn decoded_bound_until(&self, first: usize, len: usize, mask: u32) -> usize {
         let ran = (first..self.specs.len()).rev().filter(|at| mask & (1 << at) == 0);
         ran.fold(len, |most, at| match self.filters[at] {
@@ -233,7 +233,7 @@ fn encode_stage(
     Ok(true)
 }
 
-/// How a filter leaves its bytes grouped.
+/// The grouping of a filter's output bytes.
 fn plane_after(spec: &FilterSpec, len: usize) -> usize {
     match (spec.id, spec.parameters.first()) {
         (registry::SHUFFLE, Some(&size)) if size > 1 && len >= size as usize => len / size as usize,

@@ -72,7 +72,7 @@ pub(crate) fn load(path: &Path) -> Option<Plugin> {
     } else {
         // SAFETY: a class's name is a C string that lives as long as its library.
         let name = unsafe { CStr::from_ptr(class.name) }.to_string_lossy().into_owned();
-        // Plugins are never unloaded, and there are few of them.
+        // Plugins are few and never unloaded.
         Box::leak(name.into_boxed_str())
     };
     let id = u16::try_from(class.id).ok()?;

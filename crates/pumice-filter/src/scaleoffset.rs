@@ -62,7 +62,7 @@ impl Filter for ScaleOffset {
             false => Ok(integer::scale(&settings, &mut words)),
         };
         let done = scaled.and_then(|scaled| {
-            // No more bits than the input has; the count may stand behind them.
+            // No more bits than the input has; the count may follow them.
             scratch::room(NAME, out, HEADER + input.len() + 16)?;
             settings.put(&scaled, &words, out);
             if varies {
@@ -190,7 +190,7 @@ struct Settings {
     fill: Option<u64>,
 }
 
-/// How a chunk is scaled.
+/// The scaling of a chunk.
 struct Scaled {
     /// Bits of a distance; as many as the type has if nothing was scaled.
     bits: u32,

@@ -9,10 +9,10 @@
 use crate::FilterError;
 use std::cell::RefCell;
 
-/// How many buffers of each kind (bytes, numbers) a thread keeps.
+/// The most buffers of each kind (bytes, numbers) that a thread keeps.
 pub const MOST_BUFFERS: usize = 16;
 
-/// How many bytes a thread keeps in all, of each kind of buffer.
+/// The most bytes that a thread keeps in each kind of buffer.
 pub const MOST_BYTES: usize = 32 << 20;
 
 thread_local! {

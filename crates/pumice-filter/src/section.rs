@@ -20,7 +20,7 @@ pub struct EncodedCells {
     pub bytes: Vec<u8>,
     /// Its length before filters, checksum included.
     pub unfiltered: u64,
-    /// Which filters were skipped.
+    /// The mask of skipped filters.
     pub mask: u32,
 }
 
@@ -79,8 +79,9 @@ impl Pipeline {
         Ok(EncodedCells { bytes, unfiltered, mask })
     }
 
-    /// As [`encode_cells`](Self::encode_cells), from cells that have been through the location filter;
-    /// `None` if they are better encoded from the set, or if the location filter does not come first.
+    /// [`encode_cells`](Self::encode_cells) for cells that the location filter has encoded already;
+    /// `None` if they are better encoded from the set, or if the location filter does not come
+    /// first.
     pub fn encode_rows(&self, cells: &RowCells) -> Result<Option<EncodedCells>, FilterError> {
         let Some(unfiltered) = cells.unfiltered.filter(|_| self.begins_with_location()) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! One entry of a filter pipeline message: which filter, how it is to be run.
+//! One entry of a filter pipeline message: the filter and its parameters.
 
 use crate::{DatasetFacts, FilterError, find, heap, location, references, registry};
 
@@ -197,7 +197,7 @@ pub enum BitshuffleCodec {
     Zstd(u32),
 }
 
-/// How [scaleoffset](FilterSpec::scale_offset) stores numbers.
+/// The number form of [scaleoffset](FilterSpec::scale_offset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scaling {
@@ -209,13 +209,13 @@ pub enum Scaling {
     Decimal(i32),
 }
 
-/// How [szip](FilterSpec::szip) codes samples.
+/// The coding of [szip](FilterSpec::szip).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SzipCoding {
     /// Without prediction (EC).
     Entropy,
-    /// As differences from the sample before (NN): better for data that vary slowly.
+    /// Differences from the sample before (NN): better for data that vary slowly.
     NearestNeighbour,
 }
 

@@ -258,7 +258,7 @@ impl Settings {
         let mut padded = vec![0; self.padded()];
         let mut left = samples.len() / self.bytes;
         for line in samples.chunks_mut(self.line * self.bytes) {
-            // Of the last line, only what is needed: writers may have left out the padding.
+            // Of the last line only the needed samples: writers may have left out the padding.
             let needed = if left > self.line { padded.len() } else { left };
             left = left.saturating_sub(self.line);
             decoder.decode(&mut reader, &mut padded, needed).ok_or_else(|| {

@@ -39,7 +39,7 @@ const FEW_PLANES: usize = 64;
 /// Fewer bytes than this behind the last plane are no plane of their own.
 const REMAINDER: usize = 512;
 
-/// For how many levels a thread keeps compressors: sections of one chunk may differ.
+/// The levels for which a thread keeps compressors: sections of one chunk may differ.
 const LEVELS: usize = 2;
 
 /// A block of a frame has at least 4 bytes and at most 128 KiB of content.
@@ -65,7 +65,7 @@ const TEXT_TABLE: u32 = 13;
 /// The level at which repetitions are hardly looked for.
 const NO_MATCHES: i32 = -131_072;
 
-/// How much of a plane is tried: this part of it, within these bounds.
+/// The part of a plane that is sampled, within these bounds.
 const SAMPLE_SHARE: usize = 16;
 const SAMPLE_BYTES: (usize, usize) = (1 << 10, 4 << 10);
 

@@ -18,7 +18,7 @@ const STRUCTURE: &str = "metadata cache image";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheImageInfo {
-    /// Where it begins, or undefined.
+    /// Its address, or undefined.
     pub address: u64,
     /// Its bytes.
     pub length: u64,

@@ -15,7 +15,7 @@ use pumice_bytes::Reader;
 pub struct Context {
     /// Widths of addresses and lengths.
     pub sizes: Sizes,
-    /// Where the bytes begin in the file.
+    /// The address of the bytes.
     pub address: u64,
 }
 

@@ -50,7 +50,7 @@ pub enum DriverInfo {
     },
     /// Members by kind of data; a split file has two, metadata and raw data.
     Multi(Multi),
-    /// Of a driver that keeps one file, or an unknown one: its name.
+    /// Another driver, such as one of a single file: its name.
     Other(String),
 }
 
@@ -110,7 +110,7 @@ impl Multi {
         usize::from(mapped).checked_sub(1).unwrap_or(kind)
     }
 
-    /// How many members the map names.
+    /// The number of members that the map names.
     fn count(&self) -> usize {
         let mut seen = [false; KINDS];
         for kind in 0..KINDS {

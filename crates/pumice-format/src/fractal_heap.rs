@@ -34,7 +34,7 @@ const MAX_BITS: u16 = 64;
 /// The header of a heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapHeader {
-    /// Where it stands: every block of the heap repeats it.
+    /// The address of the header: every block of the heap repeats it.
     pub address: u64,
     /// Bytes of an id.
     pub id_length: u16,
@@ -56,9 +56,9 @@ pub struct HeapHeader {
     pub managed_space: u64,
     /// Bytes of all direct blocks.
     pub allocated_space: u64,
-    /// Where in the heap's space the next block goes; 0 while the root is direct.
+    /// The offset of the next block in the heap's space; 0 while the root is direct.
     pub next_block: u64,
-    /// How many objects are managed, huge and tiny.
+    /// The numbers of managed, huge and tiny objects.
     pub objects: [u64; 3],
     /// Bytes of huge and tiny objects.
     pub object_bytes: [u64; 2],
@@ -105,13 +105,13 @@ impl HeapShape {
 /// A block that an indirect block names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapChild {
-    /// Where it is, or undefined if it is not stored.
+    /// Its address, or undefined if it is not stored.
     pub address: u64,
     /// Stored size and filter mask of a direct block, with filters.
     pub filtered: Option<(u64, u32)>,
 }
 
-/// Where an object is.
+/// The place of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeapId {
     /// In a direct block.
@@ -132,7 +132,7 @@ pub enum HeapId {
 /// A huge object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HugeObject {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// Its stored bytes.
     pub length: u64,
@@ -323,8 +323,8 @@ impl HeapHeader {
         (self.starting_size.ilog2() + row.saturating_sub(1) + 1).checked_sub(self.first_row_bits())
     }
 
-    /// In which row and column of a table the block of `offset` stands, and where that block
-    /// begins; all offsets count from the table's first byte.
+    /// The row and column of the block that has `offset`, and the block's first byte; all offsets
+    /// count from the table's first byte.
     pub fn find(&self, offset: u64) -> Option<(u32, u32, u64)> {
         let row = (offset.max(1).ilog2() + 1).saturating_sub(self.first_row_bits());
         let first = match row {

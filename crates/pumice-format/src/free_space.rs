@@ -52,7 +52,7 @@ pub const LARGE: u8 = 2;
 pub struct Section {
     /// Bytes.
     pub size: u64,
-    /// Where it is.
+    /// Its address or offset.
     pub offset: u64,
     /// Its class: [`SIMPLE`], [`SMALL`], [`LARGE`] in a file.
     pub class: u8,
@@ -93,7 +93,7 @@ pub struct Manager {
     pub offset_bits: u16,
     /// The largest size that a section can have.
     pub largest: u64,
-    /// Where the list is, or undefined.
+    /// The address of the list, or undefined.
     pub list_address: u64,
     /// Its bytes.
     pub list_length: u64,

@@ -18,7 +18,7 @@ pub const MAX_INDEX: u16 = u16::MAX;
 /// The least bytes that libhdf5 gives a collection: a good first guess when one is read.
 pub const MIN_COLLECTION: usize = 4096;
 
-/// Where the objects of a collection lie in its bytes.
+/// The places of objects in a collection's bytes.
 ///
 /// ```
 /// use pumice_format::Context;
@@ -52,7 +52,7 @@ impl Collection {
         aligned(8 + context.length_width())
     }
 
-    /// How many bytes the collection has that begins with `bytes`.
+    /// The number of bytes of the collection that begins with `bytes`.
     pub fn size(bytes: &[u8], context: &Context) -> Result<u64, DecodeError> {
         let mut reader = context.reader(STRUCTURE, bytes);
         reader.signature(SIGNATURE)?;
@@ -98,7 +98,7 @@ impl Collection {
         Ok(Self { objects })
     }
 
-    /// Where the object of an index lies.
+    /// The place of the object with an index.
     #[inline]
     pub fn object(&self, index: u16) -> Option<Range<usize>> {
         // Collections that nothing was removed from have objects 1, 2, 3, ...
@@ -113,13 +113,13 @@ impl Collection {
         Some(object.start..object.start.saturating_add(object.length))
     }
 
-    /// All objects in ascending order of the index, and where they lie.
+    /// All objects in ascending order of the index, with their places.
     pub fn iter(&self) -> impl Iterator<Item = (u16, Range<usize>)> {
         let objects = self.objects.iter();
         objects.map(|object| (object.index, object.start..object.start + object.length))
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }

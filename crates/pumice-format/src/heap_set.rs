@@ -26,7 +26,7 @@ const MAX_SLOTS: usize = 1 << 16;
 /// Objects of a collection that has as many as it can; writers fill one after another.
 pub const PER_COLLECTION: usize = MAX_INDEX as usize;
 
-/// Where the objects of a heap lie in its bytes.
+/// The places of objects in a heap's bytes.
 ///
 /// ```
 /// use pumice_format::Context;
@@ -78,7 +78,7 @@ impl HeapSet {
         }
     }
 
-    /// Where an object lies.
+    /// The place of an object.
     #[inline]
     pub fn object(&self, slot: u16, index: u16) -> Option<Range<usize>> {
         let (start, collection) = self.slots.get(usize::from(slot))?.as_ref()?;
@@ -117,7 +117,7 @@ fn decode_slot(
 /// A reference to an object of a heap set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// How many base elements the object has.
+    /// The number of base elements.
     pub count: u32,
     /// The slot of its collection.
     pub slot: u16,

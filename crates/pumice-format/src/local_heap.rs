@@ -33,9 +33,9 @@ const END_OF_LIST: u64 = 1;
 pub struct LocalHeap {
     /// Bytes of the data segment.
     pub data_size: u64,
-    /// Where the first free block stands in the segment.
+    /// The offset of the first free block in the segment.
     pub free_offset: u64,
-    /// Where the segment stands in the file.
+    /// The address of the segment.
     pub data_address: u64,
 }
 

@@ -66,7 +66,7 @@ use crate::{Context, DecodeError, FormatError, Sizes};
 use pumice_space::Extent;
 use pumice_types::Datatype;
 
-/// Which versions of messages are written.
+/// The versions of messages to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// The versions that every release of libhdf5 reads, where they can express the message.
@@ -108,7 +108,7 @@ pub mod kind {
     pub const MODIFICATION_TIME_OLD: u16 = 0x000E;
     /// Where the file keeps its shared messages, in the superblock extension.
     pub const SHARED_MESSAGE_TABLE: u16 = 0x000F;
-    /// Where the header goes on.
+    /// The continuation of the header.
     pub const CONTINUATION: u16 = crate::object_header::CONTINUATION;
     /// Where an old-style group keeps its links.
     pub const SYMBOL_TABLE: u16 = 0x0011;
@@ -181,7 +181,7 @@ pub enum Message {
     Attribute(Attribute),
     /// A comment.
     Comment(String),
-    /// Where the header goes on.
+    /// The continuation of the header.
     Continuation(Continuation),
     /// Where an old-style group keeps its links.
     SymbolTable(SymbolTable),
@@ -199,7 +199,7 @@ pub enum Message {
     Shared {
         /// Its kind.
         kind: u16,
-        /// Where it is.
+        /// The place of the message.
         location: SharedLocation,
     },
     /// A message that has no decoder.

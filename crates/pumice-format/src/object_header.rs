@@ -83,9 +83,9 @@ pub struct ObjectHeader {
     /// The number of hard links to the object, in version 1. (Version 2 has a message for it when
     /// it is not 1.)
     pub reference_count: Option<u32>,
-    /// When the object was used and changed, if the header keeps it.
+    /// The times of the object, if the header keeps them.
     pub times: Option<Times>,
-    /// When attributes move to dense storage and back, if not at 8 and 6.
+    /// The limits for moving attributes to dense storage and back, if not 8 and 6.
     pub phase_change: Option<PhaseChange>,
     /// Whether messages carry the order of their creation.
     pub track_attribute_order: bool,
@@ -130,7 +130,7 @@ pub struct RawMessage {
     pub flags: u8,
     /// Its place in the order of creation, if the header tracks it.
     pub creation_order: Option<u16>,
-    /// Where the body stands in the file; 0 for a message that has never been written.
+    /// The address of the body; 0 for a message that has never been written.
     pub address: u64,
     /// The body, in version 1 with padding to a multiple of 8.
     pub body: Vec<u8>,
@@ -148,7 +148,7 @@ impl RawMessage {
     }
 }
 
-/// Where a header goes on.
+/// The continuation of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Continuation {
     /// The block's place in the file.

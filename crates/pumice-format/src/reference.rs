@@ -26,9 +26,9 @@ const IN_OTHER_FILE: u8 = 1;
 /// The parts of a reference in an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored<'b> {
-    /// It leads nowhere.
+    /// A null reference.
     Null,
-    /// All of it.
+    /// A reference that the element holds whole.
     Whole(Reference),
     /// The rest is in the global heap.
     InHeap {
@@ -54,7 +54,7 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// All of it.
+    /// The whole object.
     Object,
     /// Elements of a dataset.
     Region {
@@ -126,7 +126,7 @@ fn decode_revised<'b>(
     if head == [OBJECT, 0] {
         return Ok(Stored::Whole(object(token(&mut reader, context)?)));
     }
-    // Type and flags, then the size of what is in the heap, which knows it itself.
+    // Type and flags, then the size of the heap's part, which the heap knows itself.
     heap_id(Some(head), element.get(6..).unwrap_or_default(), context)
 }
 

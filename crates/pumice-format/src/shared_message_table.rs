@@ -11,7 +11,7 @@ const STRUCTURE: &str = "shared message table";
 const MESSAGE: &str = "shared message table message";
 /// Signature and checksum of a list.
 const LIST_FRAME: u64 = 8;
-/// From how many messages on a list that became a B-tree stays one: libhdf5's default.
+/// The number of messages below which a B-tree becomes a list again: libhdf5's default.
 const LEAST_OF_TREE: u16 = 40;
 
 /// Bytes of a message in a list: a location, a hash, and a heap id or an address.
@@ -34,7 +34,7 @@ fn place(context: &Context) -> u64 {
 pub struct SharedMessageTableInfo {
     /// The table.
     pub address: u64,
-    /// How many indexes it has.
+    /// The number of its indexes.
     pub indexes: u8,
 }
 
@@ -72,7 +72,7 @@ pub struct SharedMessageIndex {
     pub kinds: u16,
     /// Messages of fewer bytes are not shared.
     pub min_size: u32,
-    /// How many messages there are.
+    /// The number of messages.
     pub messages: u16,
     /// The list or B-tree of the messages.
     pub index_address: u64,
@@ -147,11 +147,11 @@ impl SharedMessageIndex {
 /// A message in the list of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedMessageRecord {
-    /// By which writers find it.
+    /// The hash by which writers find it.
     pub hash: u32,
-    /// How many object headers name it.
+    /// The number of object headers that name it.
     pub references: u32,
-    /// Where it is in the heap.
+    /// Its id in the heap.
     pub id: [u8; 8],
 }
 

@@ -67,7 +67,7 @@ pub struct OldSuperblock {
     pub group_internal_k: u16,
     /// The rank of B-tree nodes of chunks, in version 1; libhdf5 uses 32 for version 0.
     pub chunk_internal_k: u16,
-    /// Where the file's free space is, which no writer ever stored.
+    /// The address of the file's free space, which no writer ever stored.
     pub free_space_address: u64,
     /// The driver information block, or undefined.
     pub driver_address: u64,
@@ -90,7 +90,7 @@ impl Superblock {
         }
     }
 
-    /// Where a superblock may stand in a file of `length` bytes: 0, 512, 1024, and so on.
+    /// The possible addresses of a superblock in a file of `length` bytes: 0, 512, 1024, and so on.
     ///
     /// ```
     /// use pumice_format::superblock::Superblock;

@@ -15,7 +15,7 @@ const STRUCTURE: &str = "symbol table node";
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolTableEntry {
-    /// Where the name stands in the group's local heap.
+    /// The offset of the name in the group's local heap.
     pub name_offset: u64,
     /// The object header that the link points at; undefined for soft links.
     pub header_address: u64,
@@ -37,7 +37,7 @@ pub enum Scratch {
     },
     /// There is no object: the link is soft, and its target stands in the local heap.
     SoftLink {
-        /// Where the target's path stands in the local heap.
+        /// The offset of the target's path in the local heap.
         value_offset: u32,
     },
 }

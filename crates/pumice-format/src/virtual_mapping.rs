@@ -32,9 +32,9 @@ pub struct VirtualMapping {
     pub file: String,
     /// The dataset in it; `%b` as above.
     pub dataset: String,
-    /// Which cells of that dataset, in row-major order; may be unlimited.
+    /// The cells of that dataset, in row-major order; may be unlimited.
     pub source: Selection,
-    /// Which cells of the virtual dataset they are, in the same order; may be unlimited.
+    /// The cells of the virtual dataset, in the same order; may be unlimited.
     pub target: Selection,
 }
 

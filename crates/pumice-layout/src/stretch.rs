@@ -7,7 +7,7 @@
 //!
 //! Nothing here is kept from one call to the next. Writing rewrites bytes between close cells with
 //! what they were: the caller keeps other writes of these bytes away meanwhile
-//! ([`Stretch::write_reach`]).
+//! (`Stretch::write_reach`).
 
 use super::request::{Source, Target};
 use pumice_bytes::DecodeError;

@@ -423,7 +423,8 @@ impl Allocator {
     }
 
     fn extend_pages(&mut self, length: u64, page: u64) -> Option<u64> {
-        // A free tail of whole pages grows; what others left beyond the last page is not used.
+        // A free tail of whole pages grows; bytes of other writers beyond the last page are not
+        // used.
         let mut address = self.end.checked_next_multiple_of(page)?;
         if let Some((tail, free)) = self.free[PAGES].take_tail(self.end) {
             let start = tail.next_multiple_of(page);

@@ -278,7 +278,8 @@ impl Medium {
         if self.absolute(end).is_ok_and(|end| end <= seen) {
             return Ok(true);
         }
-        // What is stored is there; for the rest, who knows what is allocated may have to be waited for.
+        // Stored bytes exist; for the rest, the allocator must be asked, which may wait for a
+        // commit.
         let stored = self.store_length()?;
         if self.absolute(end).is_ok_and(|end| end <= stored) {
             return Ok(true);
@@ -318,7 +319,7 @@ impl Medium {
     }
 
     fn set_store_length(&self, length: u64, action: &str) -> Result<()> {
-        // Before the file is cut, so that nobody takes for there what is not.
+        // Before the file is cut, so that no reader relies on bytes that go.
         self.seen.fetch_min(length, Ordering::Relaxed);
         self.store.set_len(length).map_err(|source| self.failed(action, source))
     }
@@ -331,8 +332,8 @@ impl Medium {
         let state = self.state();
         let extended = || {
             let start = self.absolute(address)?;
-            // Asked only now: what lies beyond the end was never written by one who had it before. What waits
-            // for a commit begins with nothing.
+            // Asked only now: no earlier owner of the range has written beyond the end. Elements that
+            // wait for a commit have no bytes in the file yet.
             let part = state.allocator.extent_at(address);
             let written = match self.held.contains(address) {
                 true => 0,
@@ -437,7 +438,7 @@ impl Medium {
             return;
         }
         let mut state = self.state();
-        // Parts of it may be staged at addresses of their own.
+        // Parts of the range may be staged at addresses of their own.
         for start in state.images.starts(address, length) {
             state.drop_image(start);
         }

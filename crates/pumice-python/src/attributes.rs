@@ -177,7 +177,7 @@ impl PyAttributes {
         py.detach(write).map_err(raised)
     }
 
-    /// Gives an attribute another name.
+    /// Renames an attribute.
     fn rename(&self, py: Python<'_>, name: &str, new_name: &str) -> PyResult<()> {
         let object = self.0.object()?;
         py.detach(|| object.rename(name, new_name)).map_err(raised)

@@ -18,7 +18,7 @@ pub(crate) fn has_forked() -> bool {
 /// Threads and a chunk cache.
 #[pyclass(frozen, name = "Context", module = "pumice._pumice")]
 pub(crate) struct PyContext {
-    /// With the process that it belongs to.
+    /// The context, and the process that it belongs to.
     context: Mutex<(u32, Context)>,
     settings: Option<Settings>,
 }
@@ -121,13 +121,13 @@ impl PyContext {
         counters(py, &self.context()?.stats())
     }
 
-    /// Gives the cache another limit.
+    /// Sets the limit of the cache.
     fn set_limit(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         let context = self.context()?;
         py.detach(|| context.set_cache_bytes(bytes)).map_err(raised)
     }
 
-    /// Lets everything go that can be read again.
+    /// Drops all chunks that can be read again.
     fn evict(&self, py: Python<'_>) -> PyResult<()> {
         let context = self.context()?;
         py.detach(|| context.evict()).map_err(raised)

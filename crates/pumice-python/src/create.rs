@@ -1,4 +1,4 @@
-//! How a new dataset is stored.
+//! The options of a new dataset.
 
 use crate::datatype::PyDatatype;
 use crate::errors::invalid;

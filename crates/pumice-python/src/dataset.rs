@@ -61,7 +61,7 @@ fn chunk_facts(info: pumice::ChunkInfo) -> ChunkFacts {
 
 #[pymethods]
 impl PyDataset {
-    /// As any object.
+    /// The dataset as an object.
     fn object(&self) -> PyObjectHandle {
         self.0.clone()
     }
@@ -94,7 +94,7 @@ impl PyDataset {
         Ok(self.dataset()?.committed_datatype())
     }
 
-    /// How it is stored.
+    /// The storage layout.
     #[getter]
     fn layout(&self) -> PyResult<&'static str> {
         Ok(match self.dataset()?.layout() {
@@ -150,7 +150,7 @@ impl PyDataset {
         Ok((fill, time, allocation, creation.address))
     }
 
-    /// Where the elements begin, if they lie in one piece somewhere in the file.
+    /// The address of the elements, if they are in one piece of the file.
     fn address(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let dataset = self.dataset()?;
         if !matches!(dataset.layout(), LayoutKind::Contiguous) {
@@ -330,13 +330,13 @@ impl PyDataset {
         py.detach(|| dataset.prefetch(&cells.0)).map_err(raised)
     }
 
-    /// How many bytes its elements take in the file.
+    /// The bytes that its elements take in the file.
     fn storage_size(&self, py: Python<'_>) -> PyResult<u64> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.storage_size()).map_err(raised)
     }
 
-    /// How many chunks are stored.
+    /// The number of stored chunks.
     fn chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.flush().and_then(|()| dataset.chunk_count())).map_err(raised)
@@ -425,7 +425,7 @@ impl PyDataset {
         py.detach(|| dataset.scale_name()).map_err(raised)
     }
 
-    /// Gives an axis a scale.
+    /// Attaches a dimension scale to an axis.
     fn attach_scale(&self, py: Python<'_>, axis: usize, scale: &Self) -> PyResult<()> {
         let (dataset, scale) = (self.dataset()?, scale.dataset()?);
         py.detach(|| dataset.attach_scale(axis, &scale)).map_err(raised)
@@ -450,13 +450,13 @@ impl PyDataset {
         py.detach(|| dataset.label(axis)).map_err(raised)
     }
 
-    /// Gives an axis a label.
+    /// Sets the label of an axis.
     fn set_label(&self, py: Python<'_>, axis: usize, label: &str) -> PyResult<()> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.set_label(axis, label)).map_err(raised)
     }
 
-    /// How many of the cells are defined.
+    /// The number of defined cells among `cells`.
     fn count_defined(&self, py: Python<'_>, cells: &PySelection) -> PyResult<u64> {
         let dataset = self.dataset()?;
         py.detach(|| dataset.count_defined(&cells.0)).map_err(raised)

@@ -22,7 +22,7 @@ pub(crate) struct PyFile {
     memory: Option<Arc<MemoryStore>>,
 }
 
-/// How a file is opened.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Read,

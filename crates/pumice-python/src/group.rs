@@ -27,7 +27,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    /// As the library has it.
+    /// The object as a node of the library.
     pub(crate) fn node(&self) -> Node {
         match self.clone() {
             Self::Group(group) => Node::Group(group),
@@ -98,7 +98,7 @@ impl PyObjectHandle {
         self.object.is_open()
     }
 
-    /// Lets go of the object.
+    /// Drops the handle.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.object.take()));
     }
@@ -115,7 +115,7 @@ impl PyObjectHandle {
         Ok(self.object()?.node().address())
     }
 
-    /// How many hard links lead to it.
+    /// The number of hard links to it.
     #[getter]
     fn link_count(&self) -> PyResult<u32> {
         Ok(match self.object()? {
@@ -125,7 +125,7 @@ impl PyObjectHandle {
         })
     }
 
-    /// When it was last changed, in seconds since 1970, if it keeps that.
+    /// The time of its last change in seconds since 1970, if it keeps that.
     #[getter]
     fn modified(&self) -> PyResult<Option<u32>> {
         Ok(match self.object()? {
@@ -152,13 +152,13 @@ impl PyObjectHandle {
         PyAttributes(self.clone())
     }
 
-    /// As a group.
+    /// The object as a group.
     fn as_group(&self) -> PyResult<PyGroup> {
         self.group()?;
         Ok(PyGroup(self.clone()))
     }
 
-    /// As a dataset.
+    /// The object as a dataset.
     fn as_dataset(&self) -> PyResult<PyDataset> {
         match self.object()? {
             Object::Dataset(dataset) => Ok(PyDataset::new(dataset, &self.keeper)),
@@ -213,7 +213,7 @@ fn meaning(kind: &str) -> PyResult<ReferenceType> {
 
 #[pymethods]
 impl PyGroup {
-    /// As any object.
+    /// The group as an object.
     fn object(&self) -> PyObjectHandle {
         self.0.clone()
     }
@@ -224,7 +224,7 @@ impl PyGroup {
         py.detach(|| group.link_names()).map_err(raised)
     }
 
-    /// How many members it has.
+    /// The number of its members.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let group = self.0.group()?;
         py.detach(|| group.member_count()).map_err(raised)
@@ -304,7 +304,7 @@ impl PyGroup {
         Ok(self.opened(Node::Datatype(made)))
     }
 
-    /// Gives an object another name.
+    /// Creates a hard link to an object.
     fn link_object(&self, py: Python<'_>, path: &str, target: &PyObjectHandle) -> PyResult<()> {
         let (group, object) = (self.0.group()?, target.object()?);
         py.detach(|| group.link_node(path, &object.node())).map_err(raised)
@@ -328,7 +328,7 @@ impl PyGroup {
         py.detach(|| group.unlink(path)).map_err(raised)
     }
 
-    /// Gives a link another name.
+    /// Renames a link.
     fn rename(&self, py: Python<'_>, path: &str, new_path: &str) -> PyResult<()> {
         let group = self.0.group()?;
         py.detach(|| group.rename(path, new_path)).map_err(raised)

@@ -72,7 +72,7 @@ impl Keeper {
         slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.replace(file));
     }
 
-    /// Lets go of the file.
+    /// Drops the handle.
     pub(crate) fn empty(&self) {
         let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
         slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());

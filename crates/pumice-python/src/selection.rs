@@ -61,7 +61,7 @@ impl PySelection {
         made(Selection::points(rank, coordinates.as_slice()?.to_vec()))
     }
 
-    /// How many cells of an array with this shape are selected.
+    /// The number of selected cells in an array of this shape.
     fn count(&self, shape: Vec<u64>) -> u64 {
         self.0.count(&shape)
     }

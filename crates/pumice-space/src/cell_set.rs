@@ -83,7 +83,7 @@ impl CellSet {
         Self { cells, len: cells, form: Form::Full }
     }
 
-    /// From runs that ascend and do not overlap (they may touch).
+    /// The set of runs that ascend and do not overlap (they may touch).
     ///
     /// ```
     /// use pumice_space::{CellSet, Run};
@@ -108,8 +108,8 @@ impl CellSet {
         Ok(builder.finish())
     }
 
-    /// As [`from_runs`](Self::from_runs), from the first cell of each run and the cell after its last: faster, where
-    /// runs do not touch.
+    /// The set of runs given by their first cells and the cells after their last ones: faster than
+    /// [`from_runs`](Self::from_runs), if runs do not touch.
     ///
     /// ```
     /// use pumice_space::CellSet;
@@ -130,7 +130,7 @@ impl CellSet {
         Self::from_runs(cells, bounds.iter().map(run))
     }
 
-    /// From cells that ascend without repetition.
+    /// The set of cells that ascend without repetition.
     pub fn from_sorted_cells(
         cells: u64,
         sorted: impl IntoIterator<Item = u64>,
@@ -138,7 +138,8 @@ impl CellSet {
         Self::from_runs(cells, sorted.into_iter().map(|start| Run { start, len: 1 }))
     }
 
-    /// From a list of cells that ascend without repetition, of a chunk of fewer than 2^32 cells.
+    /// The set of a list of cells that ascend without repetition, in a chunk of fewer than 2^32
+    /// cells.
     ///
     /// The list itself becomes the set if that is its smallest form.
     ///
@@ -168,7 +169,7 @@ impl CellSet {
         Ok(Self::from_known(cells, list, runs))
     }
 
-    /// As [`from_list`](Self::from_list), for a list that is known to be right.
+    /// [`from_list`](Self::from_list) without checks.
     fn from_ascending(cells: u64, list: Vec<u32>) -> Self {
         let runs = Ascent::of(&list).runs;
         Self::from_known(cells, list, runs)
@@ -262,7 +263,7 @@ impl CellSet {
         }))
     }
 
-    /// From cells in any order, repeated or not.
+    /// The set of cells in any order, repeated or not.
     ///
     /// ```
     /// use pumice_space::CellSet;
@@ -331,7 +332,7 @@ impl CellSet {
         }
     }
 
-    /// How many cells of the set come before `cell`.
+    /// The number of cells of the set before `cell`.
     pub fn rank(&self, cell: u64) -> u64 {
         let cell = cell.min(self.cells);
         match &self.form {

@@ -1,4 +1,4 @@
-//! How an array is cut into chunks.
+//! An array divided into chunks.
 //!
 //! Invariants: array and chunk have the same rank, no chunk size is zero, the cells of one chunk
 //! fit 64 bits. The number of chunks may not: [`ChunkGrid::linear`] then has no answer.
@@ -55,7 +55,7 @@ impl ChunkGrid {
         self.dims.iter().zip(&self.chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
     }
 
-    /// All chunks, or `None` beyond 64 bits.
+    /// The number of all chunks; `None` beyond 64 bits.
     pub fn chunk_count(&self) -> Option<u64> {
         product(&self.counts())
     }

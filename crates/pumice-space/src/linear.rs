@@ -12,7 +12,7 @@ use crate::Dims;
 pub struct Run {
     /// The first cell.
     pub start: u64,
-    /// How many cells.
+    /// The number of cells.
     pub len: u64,
 }
 

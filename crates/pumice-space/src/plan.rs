@@ -27,7 +27,7 @@ pub struct Segment {
     pub cell: u64,
     /// The first element, linear in the memory buffer.
     pub memory: u64,
-    /// How many.
+    /// Its length.
     pub len: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Segment {
 pub struct Line {
     /// The first of them.
     pub first: Segment,
-    /// How many there are.
+    /// The number of segments.
     pub count: u64,
     /// Cells from one to the next.
     pub cell_step: u64,
@@ -113,7 +113,7 @@ pub fn plan(
     split(file, grid, memory, memory_dims)
 }
 
-/// As [`plan`], for a buffer that holds the selected cells one after another.
+/// [`plan`] for a buffer that holds the selected cells one after another.
 ///
 /// ```
 /// use pumice_space::{ChunkGrid, Segment, Selection, plan_packed};
@@ -161,7 +161,7 @@ enum Source {
 }
 
 impl Plan {
-    /// How many chunks are still to come: exact, or too large where a stride skips chunks.
+    /// The number of chunks that are left: exact, or too large where a stride skips chunks.
     pub fn chunk_count_hint(&self) -> u64 {
         match &self.0 {
             Source::One(part) => u64::from(part.is_some()),
@@ -245,7 +245,7 @@ impl ChunkPart {
         })
     }
 
-    /// How many cells move; points that repeat count each time.
+    /// The number of cells that move; points that repeat count each time.
     pub fn count(&self) -> u64 {
         match &self.part {
             Part::Line(part) => part.count(),
@@ -295,8 +295,7 @@ enum Steps<'a> {
 }
 
 impl Segments<'_> {
-    /// As [`next`](Iterator::next), with segments at equal distances together: a column's are one
-    /// line a chunk.
+    /// The next segments at equal distances: a column's are one line for each chunk.
     ///
     /// ```
     /// use pumice_space::{ChunkGrid, Selection, plan};

@@ -35,7 +35,7 @@ pub enum Column<'a> {
 }
 
 impl Column<'_> {
-    /// How many numbers there are.
+    /// The number of numbers.
     pub fn len(&self) -> usize {
         match self {
             Self::U32(numbers) => numbers.len(),
@@ -145,7 +145,8 @@ impl<'a> Points<'a> {
         Self::compressed(0, pointers.into(), indices.into())
     }
 
-    /// As [`compressed_rows`](Self::compressed_rows) with rows and columns exchanged (CSC).
+    /// The cells of compressed sparse columns (CSC): [`compressed_rows`](Self::compressed_rows)
+    /// with rows and columns exchanged.
     pub fn compressed_columns(
         pointers: impl Into<Column<'a>>,
         indices: impl Into<Column<'a>>,
@@ -179,7 +180,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// How many points there are, repeated ones counted each time.
+    /// The number of points, repeated ones counted each time.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::List { rank, coords } => coords.len() / rank,

@@ -44,7 +44,7 @@ pub struct FamilyStore {
     size: u64,
     locking: Locking,
     members: RwLock<Vec<Arc<FileStore>>>,
-    /// How many members, from the first on, are known to have all of their bytes.
+    /// The number of members, from the first on, that are known to be full.
     full: AtomicUsize,
     /// Whether members were created or removed that their folder may lose with the power.
     made: AtomicBool,
@@ -196,7 +196,7 @@ impl FamilyStore {
         Ok(())
     }
 
-    /// Gives the first `count` members all of their bytes.
+    /// Fills the first `count` members.
     fn fill(&self, count: usize) -> io::Result<()> {
         for place in self.full.load(Ordering::Relaxed)..count {
             let member = self.member(place)?;
@@ -215,7 +215,7 @@ impl FamilyStore {
         Ok((place.map_err(|_| io::ErrorKind::InvalidInput)?, offset % self.size))
     }
 
-    /// How many of `length` bytes are in the member in which they begin at `inside`.
+    /// How many of `length` bytes from the offset `inside` on are in this member.
     fn here(&self, inside: u64, length: usize) -> usize {
         usize::try_from(self.size - inside).unwrap_or(usize::MAX).min(length)
     }

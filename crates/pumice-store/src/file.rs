@@ -37,7 +37,7 @@ pub struct FileStore {
     modified: OnceLock<SystemTime>,
     /// Whether that time was unchanged before this store's first write.
     first_write: OnceLock<Result<(), String>>,
-    /// How far there is room behind the end.
+    /// The end of reserved space behind the file's end.
     roomy: AtomicU64,
 }
 
@@ -124,7 +124,7 @@ impl FileStore {
         unlock(&self.file);
     }
 
-    /// When it was last changed, and its length.
+    /// The time of its last change, and its length.
     pub(crate) fn modified(&self) -> io::Result<(SystemTime, u64)> {
         let metadata = self.file.metadata()?;
         Ok((metadata.modified()?, metadata.len()))
@@ -292,7 +292,7 @@ impl FileStore {
     fn make_room(&self, _: u64, _: u64) {}
 }
 
-/// How many pieces at the front follow one another without a gap.
+/// The number of leading pieces that follow one another without a gap.
 fn neighbours(mut pieces: impl Iterator<Item = (u64, usize)>) -> usize {
     let Some((offset, len)) = pieces.next() else {
         return 0;

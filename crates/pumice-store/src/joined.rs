@@ -12,22 +12,22 @@ use std::sync::OnceLock;
 /// The treatment of gaps between and behind the files' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// They read as zeros, as far as there is a part.
+    /// Gaps read as zeros, as far as there is a part.
     Zeros,
-    /// They are the end of the store: reading there is an error.
+    /// A gap is the end of the store: reading there is an error.
     Errors,
 }
 
 /// A part of a file, and where in the store it stands.
 #[derive(Debug)]
 pub struct Part {
-    /// Where in the store it begins.
+    /// Its offset in the store.
     pub start: u64,
     /// Its bytes.
     pub length: u64,
     /// The file.
     pub path: PathBuf,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
 }
 
@@ -109,7 +109,7 @@ impl JoinedStore {
         Ok(place)
     }
 
-    /// How many bytes a part has.
+    /// The length of a part.
     fn part_length(&self, place: usize) -> io::Result<u64> {
         let (part, file) = &self.parts[place];
         if self.gaps == Gaps::Zeros {

@@ -1,4 +1,4 @@
-//! Where bytes live: positional, vectored reads and writes on files and memory.
+//! Stores: positional, vectored reads and writes on files and memory.
 //!
 //! A [`Store`] is a growable array of bytes that many threads read and write at once, without a
 //! shared cursor. Nothing here knows of HDF5.
@@ -45,16 +45,16 @@ use std::sync::Arc;
 /// One piece of a vectored read.
 #[derive(Debug)]
 pub struct ReadOp<'a> {
-    /// Where the bytes begin.
+    /// The offset of the bytes.
     pub offset: u64,
-    /// Where they go; its length is how many are wanted.
+    /// The buffer; its length is the number of wanted bytes.
     pub buffer: &'a mut [u8],
 }
 
 /// One piece of a vectored write.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOp<'a> {
-    /// Where the bytes go.
+    /// The offset of the bytes.
     pub offset: u64,
     /// The bytes.
     pub bytes: &'a [u8],
@@ -67,7 +67,7 @@ pub enum Renewal {
     Stop,
     /// Reads by this thread see the present state.
     Look,
-    /// All reads are.
+    /// All reads see the present state.
     Done,
 }
 
@@ -76,7 +76,7 @@ pub enum Renewal {
 /// Calls that touch different bytes may run at the same time from any number of threads. The caller
 /// orders calls that touch the same bytes.
 pub trait Store: Send + Sync {
-    /// How many bytes there are from the first one on.
+    /// The length: the number of bytes from the first one on.
     fn len(&self) -> io::Result<u64>;
 
     /// Whether there are none.
@@ -84,12 +84,12 @@ pub trait Store: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// How many bytes there are from `offset` on, up to the first place that has none.
+    /// The number of bytes from `offset` on without a gap.
     fn room(&self, offset: u64) -> io::Result<u64> {
         Ok(self.len()?.saturating_sub(offset))
     }
 
-    /// How many bytes it has in all: more than [`len`](Self::len) where there are gaps between them.
+    /// The number of all bytes: more than [`len`](Self::len) if there are gaps between them.
     fn volume(&self) -> io::Result<u64> {
         self.len()
     }
@@ -121,8 +121,8 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Where the parts begin that have ends of their own, in order and from 0 on: more than one where
-    /// there are files by kind of data. [`len`](Self::len) is that of the first.
+    /// The offsets of the parts that have ends of their own, in order and from 0 on: several for
+    /// files by kind of data. [`len`](Self::len) is that of the first.
     fn starts(&self) -> Vec<u64> {
         vec![0]
     }

@@ -25,7 +25,7 @@ const VARIABLE: &str = "HDF5_USE_FILE_LOCKING";
 pub enum Locking {
     /// Never.
     Off,
-    /// Where the file system can; the default.
+    /// If the file system can; the default.
     #[default]
     BestEffort,
     /// Always: opening fails on a file system that cannot lock.
@@ -90,7 +90,7 @@ fn in_the_way(file: &File, exclusive: bool) -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, message)
 }
 
-/// Which process holds a lock on the file, where the system tells.
+/// The process that holds a lock on the file, if the system tells.
 fn holder(file: &File) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let (metadata, locks) = (file.metadata().ok()?, std::fs::read_to_string("/proc/locks").ok()?);

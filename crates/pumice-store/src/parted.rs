@@ -39,7 +39,7 @@ pub struct PartedStore {
 
 struct Part {
     start: u64,
-    /// Where the next one begins.
+    /// The offset where the next one begins.
     limit: u64,
     path: PathBuf,
     file: Arc<FileStore>,

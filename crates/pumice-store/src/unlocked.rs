@@ -67,7 +67,7 @@ struct View {
     access: Access,
 }
 
-/// Who may read.
+/// The readers that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     All,

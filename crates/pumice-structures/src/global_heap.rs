@@ -324,7 +324,7 @@ impl<'a> Objects<'a> {
         })?;
         addresses.sort_unstable();
         addresses.dedup();
-        // Those that are kept stay at hand even if they are dropped meanwhile.
+        // Collections that are kept stay here even if they are dropped meanwhile.
         let mut found: HashMap<u64, Arc<Loaded>> = HashMap::new();
         {
             let kept = self.heap.kept();

@@ -215,7 +215,7 @@ impl ChunkIndex {
         Ok(Self { shape, form: Form::Single(single), trims: 0 })
     }
 
-    /// What kind of index it is.
+    /// The kind of the index.
     pub fn kind(&self) -> IndexKind {
         match self.form {
             Form::Single(_) => IndexKind::Single,

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const MAX_HEAP: u64 = 256 << 20;
 /// Bytes of a new segment, as libhdf5 makes it for a group.
 const FIRST_SEGMENT: u64 = 88;
-/// What the length of every string is a multiple of.
+/// The alignment of strings.
 const ALIGN: u64 = 8;
 
 /// The strings of a local heap.
@@ -117,7 +117,7 @@ impl LocalHeap {
         let (mut first, mut last) = (offset, end);
         if let Some((&before, &free)) = ranges.range(..end).next_back() {
             if before + free > offset {
-                // Somebody else's list has it free already.
+                // The list of another writer has it free already.
                 return Ok(());
             }
             if before + free == offset {
@@ -188,8 +188,8 @@ impl LocalHeap {
         io.free(self.header.data_address, self.header.data_size);
         let context = Context::new(self.sizes);
         let space = Header::space(&context);
-        // Files that we wrote earlier have the segment, or something else, where the header's fields end: only
-        // what is known to be padded gives the padding back.
+        // Older files of ours have the segment, or another block, where the header's fields end:
+        // the padding is given back only if it is known to exist.
         let padded = self.header.data_address.checked_sub(self.address) == Some(space);
         io.free(self.address, if padded { space } else { Header::encoded_length(&context) as u64 });
     }

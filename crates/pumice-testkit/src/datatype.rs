@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Bytes of a variable-length reference in files with 8-byte addresses.
 const REFERENCE: u32 = 16;
 
-/// From the notation to the model.
+/// Parses the notation of a datatype.
 pub(crate) fn parse(value: &Value) -> Result<Datatype> {
     match value {
         Value::String(text) => parse_text(text),
@@ -103,7 +103,7 @@ fn parse_compound(value: &Value) -> Result<Datatype> {
     Ok(Datatype::Compound(Compound { size, members: members.collect::<Result<_>>()? }))
 }
 
-/// From the model to the notation.
+/// The notation of a datatype.
 pub(crate) fn describe(datatype: &Datatype) -> Result<Value> {
     let sign = |size: u32, order: &ByteOrder| match (size, order) {
         (1, _) => "|",

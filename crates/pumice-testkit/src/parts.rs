@@ -20,7 +20,7 @@ pub struct PartedMemory {
 }
 
 impl Default for PartedMemory {
-    /// One part.
+    /// A single part.
     fn default() -> Self {
         Self::new(&[0])
     }

@@ -47,7 +47,7 @@ impl RecordingStore {
         PartedMemory::new(&self.inner.starts())
     }
 
-    /// How many changes there were.
+    /// The number of changes.
     pub fn count(&self) -> usize {
         self.changes().len()
     }

@@ -1,5 +1,5 @@
-//! Where references lead: for every element of a dataset, the path of the object and the elements of
-//! a region, as JSON.
+//! The targets of references: for every element of a dataset, the path of the object and the
+//! elements of a region, as JSON.
 
 use anyhow::Result;
 use pumice::{File, Node, Reference};

@@ -8,10 +8,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a slow writer rests.
+/// The pause of a slow writer.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// How long a reader waits for more.
+/// The longest wait of a reader.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The cells of a dataset of this shape; a single axis is one of rows.

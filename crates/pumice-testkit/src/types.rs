@@ -13,7 +13,7 @@ enum Kind {
     Soft = 5,
 }
 
-/// With padding between all of its fields.
+/// A struct with padding between all of its fields.
 #[derive(H5Type, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct Padded {

@@ -54,7 +54,7 @@ fn next_file(
     Ok(())
 }
 
-/// How room is found in a new file, with h5py's names.
+/// The file-space settings of a new file, with h5py's names.
 fn options(operation: &Value) -> Result<FileOptions> {
     let mut options = File::options();
     if let Some(name) = operation["fs_strategy"].as_str() {
@@ -113,7 +113,7 @@ fn library_version(name: &Value) -> Option<LibraryVersion> {
     })
 }
 
-/// Tells that the file is open, and waits until standard input has a line or ends.
+/// Reports that the file is open, and waits until standard input has a line or ends.
 pub(crate) fn hold() -> Result<()> {
     println!("open");
     std::io::stdin().read_line(&mut String::new())?;
@@ -290,7 +290,7 @@ fn set_attribute(file: &File, path: &str, operation: &Value, data: Vec<u8>) -> R
     }
 }
 
-/// Gives an object an attribute.
+/// Adds an attribute to an object.
 pub(crate) fn attach(
     file: &File,
     path: &str,

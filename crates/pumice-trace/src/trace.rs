@@ -62,9 +62,9 @@ pub enum TraceError {
     /// An access is damaged.
     #[error("cache trace, access {number}, byte {offset}: {problem}")]
     Damaged {
-        /// How many accesses come before.
+        /// The number of accesses before.
         number: u64,
-        /// Where it begins.
+        /// Its offset in the file.
         offset: u64,
         /// The fault.
         problem: &'static str,
@@ -101,7 +101,7 @@ impl Trace {
         &self.accesses
     }
 
-    /// How many accesses there are.
+    /// The number of accesses.
     pub fn len(&self) -> usize {
         self.accesses.len()
     }
@@ -111,7 +111,7 @@ impl Trace {
         self.accesses.is_empty()
     }
 
-    /// How many chunks occur.
+    /// The number of chunks.
     pub fn chunks(&self) -> usize {
         self.numbers.0.len()
     }

@@ -1,4 +1,4 @@
-//! How fast common conversions are, beside memcpy of the same bytes: gigabytes read and written a
+//! The speed of common conversions, beside memcpy of the same bytes: gigabytes read and written a
 //! second.
 //!
 //! ```text

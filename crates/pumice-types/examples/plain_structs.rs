@@ -1,4 +1,4 @@
-//! How long a million structs of 24 bytes take as they are, and field by field.
+//! The time for a million structs of 24 bytes as bytes, and field by field.
 //!
 //! `cargo run --release -p pumice-types --example plain_structs`
 

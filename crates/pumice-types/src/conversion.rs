@@ -63,7 +63,7 @@ enum Step {
     After(Prepared),
 }
 
-/// How elements are converted. Every kernel takes a source of whole elements and a target of as
+/// The conversion of elements. Every kernel takes a source of whole elements and a target of as
 /// many.
 #[derive(Debug, Clone)]
 enum Kernel {

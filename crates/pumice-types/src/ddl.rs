@@ -61,12 +61,12 @@ impl Display for Ddl<'_> {
     }
 }
 
-/// How the parts of a datatype are set apart.
+/// The separators between parts of a datatype.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     /// On lines of their own, with this many columns in front of the current one.
     Lines(usize),
-    /// By a space.
+    /// A space.
     Inline,
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a datatype was refused or a conversion could not be made.
+/// The reason why a datatype was refused or a conversion could not be made.
 ///
 /// ```
 /// use pumice_types::{Conversion, Datatype, TypeError};

@@ -1,4 +1,4 @@
-//! Which types of Rust are elements of which datatypes, and how their values become bytes.
+//! Rust types as elements of datatypes: which datatype each has, and how values become bytes.
 //!
 //! Most are *plain*: their bytes in memory are an element, and slices of them are copied between
 //! file and memory. Others are converted value by value to elements without gaps and a heap for

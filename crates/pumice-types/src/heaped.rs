@@ -140,7 +140,7 @@ fn uint(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Where a file's references lead.
+/// The source of objects for a file's references.
 pub trait ObjectSource {
     /// The error of the source.
     type Error: From<TypeError>;
@@ -217,7 +217,7 @@ impl ObjectSource for InMemoryOnce<'_> {
     }
 }
 
-/// Where objects of a file go.
+/// The sink for objects of a file.
 pub trait ObjectSink {
     /// The error of the sink.
     type Error: From<TypeError>;
@@ -244,7 +244,7 @@ pub fn load<S: ObjectSource>(
     load_at(datatype, elements, heap, 0, source)
 }
 
-/// As [`load`], for a heap that will begin at byte `base` of a larger one.
+/// [`load`] for a heap that will begin at byte `base` of a larger one.
 pub fn load_at<S: ObjectSource>(
     datatype: &Datatype,
     elements: &mut [u8],
@@ -269,7 +269,7 @@ fn load_one<S: ObjectSource>(
     };
     let count = u64::from(u32::from_le_bytes(head));
     let length = count.saturating_mul(varlen.base.size() as u64);
-    // References to what is empty are equal by chance.
+    // References to empty objects are equal by chance.
     let shared = length > 0 && !varlen.base.has_varlen();
     if let Some(place) = source.place(reference).filter(|_| shared) {
         return Ok(put_reference(reference, count, place)?);

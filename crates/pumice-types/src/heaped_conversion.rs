@@ -55,7 +55,7 @@ enum Step {
     Link(Reference),
 }
 
-/// Where elements come from and go to.
+/// The direction of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Both are a file's.

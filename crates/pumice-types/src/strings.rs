@@ -57,7 +57,7 @@ impl Strings {
         Ok(Self { offsets, bytes })
     }
 
-    /// Where each string begins, and the end of the last.
+    /// The offset of each string, and the end of the last.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -72,7 +72,7 @@ impl Strings {
         (self.offsets, self.bytes)
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -167,7 +167,7 @@ impl Strings {
     fn from_references(varlen: &VarLen, heaped: Heaped) -> Result<Self, TypeError> {
         let Heaped { elements, heap } = heaped;
         let size = (varlen.size as usize).max(1);
-        // Mostly the heap is already what is wanted: the strings in order, and nothing else.
+        // Mostly the heap is already in the wanted form: the strings in order, and nothing else.
         if let Some(offsets) = in_order(&elements, size, 1, heap.len())
             && !heap.contains(&0)
         {
@@ -256,7 +256,7 @@ impl<T> Sequences<T> {
         Ok(Self { offsets, values })
     }
 
-    /// Where each sequence begins, and the end of the last.
+    /// The offset of each sequence, and the end of the last.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -271,7 +271,7 @@ impl<T> Sequences<T> {
         (self.offsets, self.values)
     }
 
-    /// How many sequences there are.
+    /// The number of sequences.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -316,7 +316,7 @@ impl<T: Element> Sequences<T> {
         Ok(Self { offsets, values })
     }
 
-    /// As heaped elements with references of `size` bytes, and the datatype that they have.
+    /// Heaped elements with references of `size` bytes, and their datatype.
     pub fn to_heaped(&self, size: u32) -> Result<(Datatype, Heaped), TypeError> {
         let elements = references(&self.offsets, size_of::<T>(), size)?;
         let heap = bytemuck::cast_slice(&self.values).to_vec();

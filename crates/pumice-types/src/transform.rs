@@ -95,7 +95,7 @@ impl fmt::Display for Transform {
 pub(crate) struct Prepared {
     root: Node,
     kind: Kind,
-    /// To this machine's form of the type and back, where that is another one.
+    /// The conversions to this machine's form of the type and back, if it is another one.
     around: Option<Box<(Conversion, Conversion)>>,
 }
 

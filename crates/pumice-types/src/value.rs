@@ -1,5 +1,5 @@
-//! One element as an owned value of any datatype: convenient, and as slow as many small allocations
-//! are. Numbers in bulk are the business of [`Conversion`], strings and sequences in bulk that of
+//! One element as an owned value of any datatype: convenient, and as slow as many small
+//! allocations. For numbers in bulk use [`Conversion`], for strings and sequences in bulk
 //! [`Heaped`].
 
 mod show;

@@ -110,7 +110,7 @@ pub(crate) struct OptionalArgs {
 
 /// A pointer to where an answer goes, as the union of arguments has it.
 macro_rules! args {
-    ($(#[$doc:meta])* $name:ident, $union:ident { $($field:ident: $type:ty,)* }) => {
+    ($(#[$doc:meta])* $name:ident, $union:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
         #[repr(C)]
         #[derive(Clone, Copy)]
@@ -232,9 +232,7 @@ args!(DatatypeGetArgs, DatatypeGet {
     tcpl: Hid,
 });
 
-args!(DatatypeSpecificArgs, DatatypeSpecific {
-    datatype: Hid,
-});
+args!(DatatypeSpecificArgs, DatatypeSpecific { datatype: Hid });
 
 /// `H5VL_file_cont_info_t`.
 #[repr(C)]
@@ -328,14 +326,9 @@ pub(crate) struct GroupGetInfo {
     pub(crate) info: *mut GroupInfo,
 }
 
-args!(GroupGetArgs, GroupGet {
-    gcpl: Hid,
-    info: GroupGetInfo,
-});
+args!(GroupGetArgs, GroupGet { gcpl: Hid, info: GroupGetInfo });
 
-args!(GroupSpecificArgs, GroupSpecific {
-    group: Hid,
-});
+args!(GroupSpecificArgs, GroupSpecific { group: Hid });
 
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -264,7 +264,8 @@ pub(crate) unsafe extern "C" fn get(
         unsafe {
             match args.op {
                 GET_ACPL => {
-                    let list = checked(api.new_list(c"H5P_CLS_ATTRIBUTE_CREATE_ID_g"), "H5Pcreate")?;
+                    let list =
+                        checked(api.new_list(c"H5P_CLS_ATTRIBUTE_CREATE_ID_g"), "H5Pcreate")?;
                     args.args.acpl = list;
                     let utf8 = c_int::from(!handle.attribute()?.name().is_ascii());
                     checked((api.H5Pset_char_encoding)(list, utf8), "H5Pset_char_encoding")?;
@@ -328,7 +329,9 @@ pub(crate) unsafe extern "C" fn specific(
                     let all = order::attributes(&at, &*at.object()?, by.index, by.order)?;
                     match usize::try_from(by.n).ok().and_then(|n| all.into_iter().nth(n)) {
                         Some(found) => remove(&at, &found.name),
-                        None => Err(Fault::Invalid(format!("no attribute has the number {}", by.n))),
+                        None => {
+                            Err(Fault::Invalid(format!("no attribute has the number {}", by.n)))
+                        }
                     }
                 }
                 2 => {

@@ -67,7 +67,10 @@ pub(crate) fn spec(
             3 => AllocationTime::Incremental,
             _ => AllocationTime::Default,
         };
-        checked((api.H5Pget_obj_track_times)(list, &mut spec.track_times), "H5Pget_obj_track_times")?;
+        checked(
+            (api.H5Pget_obj_track_times)(list, &mut spec.track_times),
+            "H5Pget_obj_track_times",
+        )?;
     }
     let (track, phase_change) = attribute_properties(api, list)?;
     (spec.track_attribute_order, spec.attribute_phase_change) = (track, phase_change);
@@ -135,15 +138,10 @@ fn layout(api: &Api, extent: &Extent, list: Hid) -> Result<LayoutSpec> {
         (class, (api.H5Pget_external_count)(list).max(0))
     };
     let filters = filters(api, list)?;
-    match class {
-        _ if !filters.is_empty() && class != CHUNKED => {
-            // libhdf5 ignores filters where there is nothing to filter.
-            if extent.rank() > 0 && !extent.is_null() {
-                let what = "filters need chunks: they can only be used with the chunked layout";
-                return Err(Fault::Invalid(what.into()));
-            }
-        }
-        _ => {}
+    // libhdf5 ignores filters where there is nothing to filter.
+    if !filters.is_empty() && class != CHUNKED && extent.rank() > 0 && !extent.is_null() {
+        let what = "filters need chunks: they can only be used with the chunked layout";
+        return Err(Fault::Invalid(what.into()));
     }
     match class {
         COMPACT => Ok(LayoutSpec::Compact),
@@ -158,12 +156,17 @@ fn layout(api: &Api, extent: &Extent, list: Hid) -> Result<LayoutSpec> {
             };
             chunk.truncate(checked(rank, "H5Pget_chunk")? as usize);
             if chunk.len() != extent.rank() {
-                let what = format!("chunks of {} dimensions for a dataspace of {}", chunk.len(), extent.rank());
+                let what = format!(
+                    "chunks of {} dimensions for a dataspace of {}",
+                    chunk.len(),
+                    extent.rank()
+                );
                 return Err(Fault::Invalid(what));
             }
             for ((&side, &now), &max) in chunk.iter().zip(extent.dims()).zip(extent.max_dims()) {
                 if max != u64::MAX && side > max.max(now) {
-                    let what = "Chunk size must be <= maximum dimension size for fixed-sized dimensions";
+                    let what =
+                        "Chunk size must be <= maximum dimension size for fixed-sized dimensions";
                     return Err(Fault::Invalid(what.into()));
                 }
             }
@@ -209,7 +212,8 @@ pub(crate) fn filters(api: &Api, list: Hid) -> Result<Vec<FilterSpec>> {
         }
         // SAFETY: the library ends the name with a null byte.
         let name = unsafe { std::ffi::CStr::from_ptr(name.as_ptr()) };
-        let name = Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty() && id >= 256);
+        let name =
+            Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty() && id >= 256);
         let optional = flags & OPTIONAL != 0;
         filters.push(FilterSpec { id: id as u16, optional, name, config: None, parameters });
     }
@@ -335,9 +339,8 @@ fn fill_list(handle: &Handle, state: &DatasetState, list: Hid) -> Result<()> {
         let flags = if filter.optional { OPTIONAL } else { 0 };
         let (id, parameters) = (c_int::from(filter.id), &filter.parameters);
         // SAFETY: the list is open, the parameters are as many as is said.
-        let set = unsafe {
-            (api.H5Pset_filter)(list, id, flags, parameters.len(), parameters.as_ptr())
-        };
+        let set =
+            unsafe { (api.H5Pset_filter)(list, id, flags, parameters.len(), parameters.as_ptr()) };
         checked(set, "H5Pset_filter")?;
     }
     put_structured(api, state, list)?;
@@ -412,7 +415,8 @@ fn put_layout(handle: &Handle, state: &DatasetState, list: Hid) -> Result<()> {
     if let Some(sources) = state.sources() {
         return put_mappings(handle, state, sources.mappings(), list);
     }
-    let class = if let Layout::Compact { .. } = state.layout_message() { COMPACT } else { CONTIGUOUS };
+    let class =
+        if let Layout::Compact { .. } = state.layout_message() { COMPACT } else { CONTIGUOUS };
     // SAFETY: a plain call with a list that is open.
     checked(unsafe { (api.H5Pset_layout)(list, class) }, "H5Pset_layout")?;
     for piece in external_pieces(handle.engine(), state.object())? {
@@ -474,7 +478,10 @@ fn source_space(api: &Api, mapping: &VirtualMapping, dims: &[u64]) -> Result<Hid
             let rank = selection.rank().unwrap_or(dims.len());
             let vast = vec![1 << 40; rank];
             let bounds = selection.bounds(&vast);
-            (bounds.map_or(vec![1; rank], |(_, last)| last.iter().map(|at| at + 1).collect()), false)
+            (
+                bounds.map_or(vec![1; rank], |(_, last)| last.iter().map(|at| at + 1).collect()),
+                false,
+            )
         }
     };
     let max = vec![u64::MAX; shape.len()];

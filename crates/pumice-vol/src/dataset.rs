@@ -45,7 +45,8 @@ pub(crate) unsafe extern "C" fn create(
         let datatype = stored(&datatype_of(api, type_id)?, engine)?;
         let extent = space::extent(api, space_id)?;
         let mut spec = creation::spec(api, engine, datatype, extent, dcpl)?;
-        let elsewhere = matches!(spec.layout, LayoutSpec::External { .. } | LayoutSpec::Virtual { .. });
+        let elsewhere =
+            matches!(spec.layout, LayoutSpec::External { .. } | LayoutSpec::Virtual { .. });
         check_access(api, dapl, elsewhere)?;
         spec.committed = datatype::committed(&at, type_id)?;
         let make = || Ok(engine.new_dataset(DatasetState::create(engine, spec)?)?);
@@ -76,7 +77,8 @@ pub(crate) unsafe extern "C" fn open(
         // SAFETY: as for `create`.
         let mut found = unsafe { crate::object::named(from, params, name)? };
         let state = found.dataset()?;
-        let elsewhere = state.sources().is_some() || matches!(state.layout().storage, Storage::External(..));
+        let elsewhere =
+            state.sources().is_some() || matches!(state.layout().storage, Storage::External(..));
         check_access(from.api(), dapl, elsewhere)?;
         found.access = Some(List::copy(from.api(), dapl));
         Ok(found.give())
@@ -451,7 +453,8 @@ fn space_status(state: &DatasetState) -> Result<i32> {
     if creation::chunk_of(state).is_some() {
         let (chunks, _) = state.chunk_totals()?;
         let grid = creation::chunk_of(state).unwrap_or_default().iter().zip(extent.dims());
-        let wanted = grid.fold(1u64, |all, (&side, &now)| all.saturating_mul(now.div_ceil(side.max(1))));
+        let wanted =
+            grid.fold(1u64, |all, (&side, &now)| all.saturating_mul(now.div_ceil(side.max(1))));
         return Ok(match chunks {
             0 => 0,
             chunks if chunks >= wanted => 2,

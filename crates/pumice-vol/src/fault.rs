@@ -89,7 +89,8 @@ impl Fault {
         let class = api.constant(c"H5E_ERR_CLS_g");
         let (major, minor) = (api.constant(major), api.constant(minor));
         // SAFETY: this is the function's signature: any arguments may follow the format.
-        let push = unsafe { std::mem::transmute::<*const c_void, Push>(api.H5Epush2 as *const c_void) };
+        let push =
+            unsafe { std::mem::transmute::<*const c_void, Push>(api.H5Epush2 as *const c_void) };
         // SAFETY: texts end with a null byte; the format takes the one argument that is given.
         unsafe {
             push(

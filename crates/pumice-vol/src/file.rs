@@ -5,8 +5,8 @@ use crate::driver_store::{self, DriverStore};
 use crate::fault::{Fault, Result, answer, checked, done};
 use crate::file_lists::{self, Driver};
 use crate::handle::{Handle, Kind, List, OpenFile, close, count_call, put_text, text};
-use crate::library::Api;
 use crate::introspect;
+use crate::library::Api;
 use crate::slots;
 use pumice_engine::file::{Cache, File as Engine};
 use pumice_engine::open_files::{Opening, open_path};
@@ -130,7 +130,9 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
                 let store = Arc::new(DriverStore::open(api, name, flags, fapl)?);
                 Engine::open_for(store, driver_store::context()?.cache(), writes, &options)?
             }
-            Driver::Memory { saved } if !(saved && writes) || file_lists::image(api, fapl)?.is_some() => {
+            Driver::Memory { saved }
+                if !(saved && writes) || file_lists::image(api, fapl)?.is_some() =>
+            {
                 let bytes = match file_lists::image(api, fapl)? {
                     Some(bytes) => bytes,
                     None => std::fs::read(name).map_err(failed("open", name))?,

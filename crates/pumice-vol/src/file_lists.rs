@@ -15,9 +15,7 @@ pub(crate) enum Driver {
     /// In one file.
     Path,
     /// In memory; `saved` says whether they go to a file when it is closed.
-    Memory {
-        saved: bool,
-    },
+    Memory { saved: bool },
     /// In files of so many bytes each.
     Family(u64),
     /// Wherever a driver of libhdf5 or of the program puts them.
@@ -211,8 +209,7 @@ pub(crate) fn creation_list(handle: &Handle) -> Result<Hid> {
         checked(set, "H5Pset_sizes")?;
         checked((api.H5Pset_sym_k)(list, internal.into(), leaf.into()), "H5Pset_sym_k")?;
         checked((api.H5Pset_istore_k)(list, chunk.into()), "H5Pset_istore_k")?;
-        let set =
-            (api.H5Pset_file_space_strategy)(list, strategy, space.persist, space.threshold);
+        let set = (api.H5Pset_file_space_strategy)(list, strategy, space.persist, space.threshold);
         checked(set, "H5Pset_file_space_strategy")?;
         let set = (api.H5Pset_file_space_page_size)(list, space.page_size);
         checked(set, "H5Pset_file_space_page_size")?;

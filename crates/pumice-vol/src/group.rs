@@ -29,10 +29,10 @@ pub(crate) fn spec(api: &Api, list: Hid) -> Result<GroupSpec> {
         let got = (api.H5Pget_est_link_info)(list, &mut links, &mut length);
         checked(got, "H5Pget_est_link_info")?;
     }
-    let (track_attribute_order, attribute_phase_change) = creation::attribute_properties(api, list)?;
-    let unless = |pair: (c_uint, c_uint), usual| {
-        (pair != usual).then_some((pair.0 as u16, pair.1 as u16))
-    };
+    let (track_attribute_order, attribute_phase_change) =
+        creation::attribute_properties(api, list)?;
+    let unless =
+        |pair: (c_uint, c_uint), usual| (pair != usual).then_some((pair.0 as u16, pair.1 as u16));
     Ok(GroupSpec {
         track_order: order & 1 != 0,
         index_order: order & 2 != 0,

@@ -14,8 +14,8 @@ use pumice_engine::{attribute, group};
 use pumice_format::messages::kind;
 use pumice_space::Extent;
 use pumice_types::Datatype;
-use std::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashSet;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -55,7 +55,18 @@ impl OpenFile {
         engine.close_with_last();
         let (names, unnamed) = Default::default();
         let pointer = AtomicUsize::new(0);
-        Self { api, engine, name, flags, fapl, names, memory: None, unnamed, pointer, tried: AtomicBool::new(false) }
+        Self {
+            api,
+            engine,
+            name,
+            flags,
+            fapl,
+            names,
+            memory: None,
+            unnamed,
+            pointer,
+            tried: AtomicBool::new(false),
+        }
     }
 
     /// The file that a link led to.
@@ -178,7 +189,11 @@ impl List {
     }
 
     pub(crate) fn duplicate(&self) -> Self {
-        if self.id < 0 { Self { api: self.api, id: INVALID } } else { Self::copy(self.api, self.id) }
+        if self.id < 0 {
+            Self { api: self.api, id: INVALID }
+        } else {
+            Self::copy(self.api, self.id)
+        }
     }
 
     /// A copy for the program; a new list of `class` if there is none.
@@ -384,7 +399,11 @@ impl Handle {
 }
 
 /// A handle of an object.
-pub(crate) fn open(file: &Arc<OpenFile>, object: &Arc<Object>, path: Option<String>) -> Result<Handle> {
+pub(crate) fn open(
+    file: &Arc<OpenFile>,
+    object: &Arc<Object>,
+    path: Option<String>,
+) -> Result<Handle> {
     let kind = if group::is_group(object) {
         Kind::Group(object.clone())
     } else if object.has(kind::LAYOUT) {

@@ -204,8 +204,7 @@ unsafe fn hidden_image(api: &Api, fapl: Hid) -> Result<Vec<u8>> {
         let datatype = identifier(api, &Datatype::i8())?;
         let space = (api.H5Screate)(0);
         let name = c"dataset".as_ptr();
-        let dataset =
-            (api.H5Dcreate2)(file, name, datatype, space, DEFAULT, DEFAULT, DEFAULT);
+        let dataset = (api.H5Dcreate2)(file, name, datatype, space, DEFAULT, DEFAULT, DEFAULT);
         let name = c"attribute".as_ptr();
         let attribute = (api.H5Acreate2)(dataset, name, datatype, space, DEFAULT, DEFAULT);
         let name = c"type".as_ptr();

@@ -275,7 +275,8 @@ fn library_at(address: usize) -> Result<(usize, usize), String> {
     // SAFETY: the structure is plain data that `dladdr` fills in.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: `dladdr` takes any address.
-    if unsafe { libc::dladdr(address as *const c_void, &mut info) } == 0 || info.dli_fname.is_null() {
+    if unsafe { libc::dladdr(address as *const c_void, &mut info) } == 0 || info.dli_fname.is_null()
+    {
         return Err("the calling library was not found".into());
     }
     let base = info.dli_fbase as usize;

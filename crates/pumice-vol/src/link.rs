@@ -67,7 +67,9 @@ pub(crate) unsafe fn insert_new<T>(
     }
     let engine = at.engine();
     if name.is_empty() || group::link(engine, &group, &name)?.is_some() {
-        return Err(Fault::Exists(format!("unable to create link (name already exists): \"{name}\"")));
+        return Err(Fault::Exists(format!(
+            "unable to create link (name already exists): \"{name}\""
+        )));
     }
     let made = make()?;
     let new = object(&made).address();
@@ -222,7 +224,8 @@ unsafe fn transfer(
         count_call();
         source.changing_objects()?;
         // SAFETY: as for `create`: both have names.
-        let (old, new) = unsafe { (text((*from).data.by_name.name)?, text((*to).data.by_name.name)?) };
+        let (old, new) =
+            unsafe { (text((*from).data.by_name.name)?, text((*to).data.by_name.name)?) };
         let (intermediate, utf8) = creation(source.api(), lcpl)?;
         let (at, found) = link_at(source, old)?;
         let to = parent(target, new, intermediate)?;
@@ -231,7 +234,10 @@ unsafe fn transfer(
             return Err(Fault::Invalid("links do not move between files".into()));
         }
         if group::link(engine, &to.group, &to.name)?.is_some() {
-            return Err(Fault::Exists(format!("an object with the name \"{}\" already exists", to.name)));
+            return Err(Fault::Exists(format!(
+                "an object with the name \"{}\" already exists",
+                to.name
+            )));
         }
         if moves {
             return Ok(group::rename(engine, (&at.group, &at.name), (&to.group, &to.name))?);

@@ -136,7 +136,10 @@ fn make_groups(from: &Handle, folder: &str) -> Result<Place> {
 }
 
 /// The link of a name in a group.
-pub(crate) fn link_at(from: &Handle, name: &str) -> Result<(Parent, pumice_format::messages::Link)> {
+pub(crate) fn link_at(
+    from: &Handle,
+    name: &str,
+) -> Result<(Parent, pumice_format::messages::Link)> {
     let parent = parent(from, name, false)?;
     match group::link(&parent.file.engine, &parent.group, &parent.name)? {
         Some(link) => Ok((parent, link)),

@@ -64,7 +64,12 @@ pub(crate) fn each_place(
 ///
 /// # Safety
 /// `to` has room for an element of `memory`, and `from` one of `heaped_type(memory)`.
-pub(crate) unsafe fn export(memory: &Datatype, from: &[u8], heap: &[u8], to: *mut u8) -> Result<()> {
+pub(crate) unsafe fn export(
+    memory: &Datatype,
+    from: &[u8],
+    heap: &[u8],
+    to: *mut u8,
+) -> Result<()> {
     match memory {
         Datatype::VarLen(varlen) => {
             // SAFETY: the caller's promise.

@@ -11,9 +11,9 @@ use crate::memory;
 use crate::space;
 use pumice_engine::dataset::DatasetState;
 use pumice_engine::object::Object;
+use pumice_format::index::ChunkRecord;
 use pumice_format::messages::{ChunkIndexInfo, Layout, Message, kind};
 use pumice_space::Selection;
-use pumice_format::index::ChunkRecord;
 use pumice_types::HeapedConversion;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -89,8 +89,7 @@ struct BufferSize {
     size: *mut Hsize,
 }
 
-type ChunkOperator =
-    unsafe extern "C" fn(*const Hsize, c_uint, u64, Hsize, *mut c_void) -> c_int;
+type ChunkOperator = unsafe extern "C" fn(*const Hsize, c_uint, u64, Hsize, *mut c_void) -> c_int;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -307,7 +306,9 @@ fn offset(handle: &Handle, state: &DatasetState) -> Result<u64> {
     let object = state.object();
     let Some(raw) = object.message(kind::LAYOUT) else { return Ok(u64::MAX) };
     Ok(match Layout::decode(&raw.body, &object.context(&raw))? {
-        Layout::Contiguous { address, .. } if address != u64::MAX => address + state.medium().base(),
+        Layout::Contiguous { address, .. } if address != u64::MAX => {
+            address + state.medium().base()
+        }
         _ => u64::MAX,
     })
 }
@@ -387,7 +388,11 @@ pub(crate) unsafe extern "C" fn file(
                         if asked.room < bytes.len() {
                             return Err(Fault::Invalid("supplied buffer too small".into()));
                         }
-                        std::ptr::copy_nonoverlapping(bytes.as_ptr(), asked.buf.cast(), bytes.len());
+                        std::ptr::copy_nonoverlapping(
+                            bytes.as_ptr(),
+                            asked.buf.cast(),
+                            bytes.len(),
+                        );
                     }
                 }
                 FREE_SPACE => {

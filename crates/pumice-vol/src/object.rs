@@ -1,7 +1,7 @@
 //! Objects of any kind: open, copy, get, specific.
 
 use crate::abi::*;
-use crate::fault::{Fault, Result, answer, done};
+use crate::fault::{Fault, Result, answer, checked, done};
 use crate::handle::{Handle, Kind, count_call, put_text, text, token};
 use crate::introspect;
 use crate::library::Api;
@@ -114,7 +114,8 @@ fn copy_options(api: &Api, list: Hid) -> Result<CopyOptions> {
     let mut flags = 0;
     if list != DEFAULT {
         // SAFETY: a plain call with a list that is open.
-        crate::fault::checked(unsafe { (api.H5Pget_copy_object)(list, &mut flags) }, "H5Pget_copy_object")?;
+        let got = unsafe { (api.H5Pget_copy_object)(list, &mut flags) };
+        checked(got, "H5Pget_copy_object")?;
     }
     Ok(CopyOptions {
         shallow: flags & 0x01 != 0,
@@ -155,9 +156,12 @@ fn info(at: &Handle, object: &Object, fields: u32) -> Result<ObjectInfo> {
     if fields & INFO_TIME != 0 {
         let time = object.modified().map_or(0, i64::from);
         (info.atime, info.mtime, info.ctime, info.btime) = match object.empty_header().times {
-            Some(times) => {
-                (times.access.into(), times.modification.into(), times.change.into(), times.birth.into())
-            }
+            Some(times) => (
+                times.access.into(),
+                times.modification.into(),
+                times.change.into(),
+                times.birth.into(),
+            ),
             None => (0, 0, time, 0),
         };
     }
@@ -312,7 +316,13 @@ unsafe fn visit(start: &Handle, visit: &ObjectVisit) -> Result<()> {
 
 /// # Safety
 /// As [`visit`].
-unsafe fn call(at: &Handle, object: &Object, name: &str, visit: &ObjectVisit, top: Hid) -> Result<()> {
+unsafe fn call(
+    at: &Handle,
+    object: &Object,
+    name: &str,
+    visit: &ObjectVisit,
+    top: Hid,
+) -> Result<()> {
     let name = CString::new(name).unwrap_or_default();
     let info = info(at, object, visit.fields)?;
     // SAFETY: the caller's promise.

@@ -93,7 +93,7 @@ unsafe fn status(handle: &Handle, asked: &AskedStatus) -> Result<Status> {
     // SAFETY: the caller's promise: the operation names the object.
     unsafe {
         let name = text(asked.loc.data.by_name.name)?;
-        if !asked.follow && name.trim_matches(['/', '.']) != "" {
+        if !asked.follow && !name.trim_matches(['/', '.']).is_empty() {
             let (_, link) = link_at(handle, name)?;
             match link.target {
                 LinkTarget::Soft { path } => {

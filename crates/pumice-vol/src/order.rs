@@ -19,7 +19,9 @@ pub(crate) fn links(group: &Handle, index: c_int, order: c_int) -> Result<Vec<Li
     let mut links = group::links(group.engine(), &object)?;
     if index == BY_CREATION {
         if !tracks_order(&object)? {
-            return Err(Fault::Invalid("creation order is not tracked for links of the group".into()));
+            return Err(Fault::Invalid(
+                "creation order is not tracked for links of the group".into(),
+            ));
         }
         links.sort_by_key(|link| link.creation_order);
     }

@@ -69,7 +69,11 @@ pub(crate) unsafe extern "C" fn H5Pset_struct_chunk(
 /// # Safety
 /// `dim` has `ndims` elements.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn H5Pset_sparse_chunk(list: Hid, ndims: c_int, dim: *const Hsize) -> Herr {
+pub(crate) unsafe extern "C" fn H5Pset_sparse_chunk(
+    list: Hid,
+    ndims: c_int,
+    dim: *const Hsize,
+) -> Herr {
     // SAFETY: the caller's promise.
     unsafe { H5Pset_struct_chunk(list, ndims, dim, SPARSE) }
 }
@@ -88,9 +92,8 @@ pub(crate) unsafe extern "C" fn H5Pget_struct_chunk(
     let Some(api) = library() else { return FAIL };
     answer(api, c"H5Pget_struct_chunk", FAIL, || {
         let found = StructChunk::find(api, list)?;
-        let found = found.ok_or_else(|| {
-            Fault::Invalid("the list does not ask for structured chunks".into())
-        })?;
+        let found = found
+            .ok_or_else(|| Fault::Invalid("the list does not ask for structured chunks".into()))?;
         let dims = found.dims();
         // SAFETY: the caller's promise.
         unsafe {

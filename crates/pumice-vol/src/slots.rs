@@ -5,7 +5,9 @@
 
 use crate::abi::*;
 use crate::library::{Api, base_of};
-use crate::{attribute, blob, dataset, datatype, file, group, introspect, link, native, object, old_groups};
+use crate::{
+    attribute, blob, dataset, datatype, file, group, introspect, link, native, object, old_groups,
+};
 use std::ffi::c_void;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -83,8 +85,8 @@ pub(crate) fn class_for(caller: usize) -> Result<&'static Class, String> {
 const NONE: *const c_void = std::ptr::null();
 
 /// What the connector can do: all but maps, mounting, user-defined links, and callbacks that do not wait.
-pub(crate) const CAPABILITIES: u64 = 0x1F_FFFF_FFFF
-    & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x1_0000_0000 | 0x4_0000_0000);
+pub(crate) const CAPABILITIES: u64 =
+    0x1F_FFFF_FFFF & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x1_0000_0000 | 0x4_0000_0000);
 
 fn made<const SLOT: usize>() -> Class {
     Class {

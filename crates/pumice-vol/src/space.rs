@@ -163,8 +163,7 @@ pub(crate) fn select(api: &Api, space: Hid, selection: &Selection, dims: &[u64])
     if let Some((rank, coordinates)) = selection.as_points() {
         let count = coordinates.len() / rank.max(1);
         // SAFETY: the list has a coordinate for every point and dimension.
-        let selected =
-            unsafe { (api.H5Sselect_elements)(space, SET, count, coordinates.as_ptr()) };
+        let selected = unsafe { (api.H5Sselect_elements)(space, SET, count, coordinates.as_ptr()) };
         return checked(selected, "H5Sselect_elements").map(drop);
     }
     // SAFETY: a plain call.

@@ -146,7 +146,9 @@ impl StructChunk {
             return Err(Fault::Invalid(format!("a chunk has no section {section}")));
         };
         if filters.len() > MAX_FILTERS {
-            return Err(Fault::Unsupported(format!("more than {MAX_FILTERS} filters of a section")));
+            return Err(Fault::Unsupported(format!(
+                "more than {MAX_FILTERS} filters of a section"
+            )));
         }
         for (entry, filter) in entries.iter_mut().zip(filters) {
             let Some(room) = entry.parameters.get_mut(..filter.parameters.len()) else {

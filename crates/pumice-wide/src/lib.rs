@@ -19,7 +19,7 @@ pub fn widely<R>(work: impl FnOnce() -> R) -> R {
 
 /// Work that is more than a loop: a closure of many lines would not be inlined.
 pub trait Work {
-    /// What comes out.
+    /// The result.
     type Output;
 
     /// Does it; to be marked `#[inline(always)]`, as must be all that it calls and shall be wide.
@@ -37,7 +37,7 @@ impl<R, F: FnOnce() -> R> Work for Call<F> {
     }
 }
 
-/// As [`widely`], for work of many lines.
+/// [`widely`] for work of many lines.
 #[inline]
 pub fn run_widely<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
@@ -70,7 +70,7 @@ fn in_wide_registers<W: Work>(work: W) -> W::Output {
 pub struct Wide(());
 
 impl Wide {
-    /// One if the processor has it all.
+    /// A `Wide` if the processor has all of it.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub fn detect() -> Option<Self> {

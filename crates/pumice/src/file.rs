@@ -220,7 +220,7 @@ enum Access {
     Reading,
 }
 
-/// Who commits when an owner is dropped.
+/// The one who commits when an owner is dropped.
 #[derive(PartialEq)]
 enum Goes {
     Committing,
@@ -281,7 +281,8 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // Nobody can be told; `File::close` reports errors. The engine commits when it is closed.
+        // An error has no receiver here; `File::close` returns it. The engine commits when it is
+        // closed.
         if self.1 == Goes::Committing && Arc::strong_count(&self.0) > 1 {
             let _ = self.0.commit();
         }

@@ -335,7 +335,7 @@ impl Group {
             // It was described for this file; addresses may have another width there.
             copy::fit(&mut spec, &place.owner().0).map_err(|error| error.at(&place.path))?;
         }
-        // In the list before anybody can find it: there must be only one state of it.
+        // Listed before it can be found: a dataset must have only one state.
         let make = |file: &Engine| file.new_dataset(DatasetState::create(file, spec)?);
         let state = place.fill(make, |state| state.object())?;
         Ok(Dataset::new(place.owner().clone(), state, place.path))

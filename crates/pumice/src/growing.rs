@@ -111,7 +111,7 @@ impl Dataset {
         write: impl FnOnce(&Selection, u64) -> Result<()>,
     ) -> Result<Range<u64>> {
         let grow = |from: Option<u64>, by: i128| -> Result<(u64, Vec<u64>)> {
-            // Nobody else appends between the look at the shape and its change.
+            // No other append comes between reading the shape and changing it.
             let _deciding = self.state.deciding();
             let mut shape = self.shape();
             let rank = shape.len();

@@ -112,7 +112,7 @@ impl Step {
 
 impl Drop for Step {
     fn drop(&mut self) {
-        // One after another: there may be more of them than a thread's stack has room for.
+        // One after another: recursion could overflow the stack.
         let mut next = self.from.take();
         while let Some(mut step) = next.and_then(|path| Arc::into_inner(path.0)) {
             next = step.from.take();

@@ -41,7 +41,7 @@ impl Group {
         mut visit: impl FnMut(&str, Result<Node>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let mut seen = HashSet::from([self.address()]);
-        // The path of what is visited.
+        // The path of the visited object.
         let mut path = self.path().to_owned();
         visit(&path, Ok(Node::Group(self.clone())))?;
         // Groups on the way to where we are, each with the members that are left. Not recursive: a

@@ -1,4 +1,4 @@
-//! What an open dataset costs in memory.
+//! The memory of an open dataset.
 
 use pumice::{Context, Dataset, File};
 use std::alloc::{GlobalAlloc, Layout, System};

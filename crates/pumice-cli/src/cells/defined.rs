@@ -7,7 +7,7 @@ use pumice::{Dataset, Datatype, Element, H5Type, Heaped, Selection};
 
 /// Defined cells in row-major order, with their values.
 pub(crate) struct Defined {
-    /// Where each cell is in row-major order.
+    /// The position of each cell in row-major order.
     pub(crate) cells: Vec<u64>,
     /// Their values, one after another, of [`value_type`].
     pub(crate) values: Heaped,
@@ -73,7 +73,7 @@ macro_rules! numbers {
 
 numbers! { i64, u64, f64 }
 
-/// Where the cells of a list of coordinates are in row-major order.
+/// The positions in row-major order of a list of coordinates.
 fn linear_cells(coordinates: &[u64], shape: &[u64]) -> Vec<u64> {
     coordinates.chunks_exact(shape.len().max(1)).map(|point| linear(point, shape)).collect()
 }

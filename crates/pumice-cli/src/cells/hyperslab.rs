@@ -91,7 +91,7 @@ impl Hyperslab {
         index.iter().enumerate().map(|(axis, &number)| self.coordinate(axis, number)).collect()
     }
 
-    /// One beyond the last coordinate of an axis, if it can be told.
+    /// The end of the selection along an axis, if it can be computed.
     fn end(&self, axis: usize) -> Option<u64> {
         let (count, block) = (self.count[axis], self.block[axis]);
         if count == 0 || block == 0 {
@@ -136,13 +136,13 @@ impl Hyperslab {
         Some(part)
     }
 
-    /// One beyond the last row, if there are rows and it can be told.
+    /// The end of the selected rows, if there are rows and it can be computed.
     pub(super) fn end_of_rows(&self) -> Option<u64> {
         if self.start.is_empty() { None } else { self.end(0) }
     }
 }
 
-/// Where a cell is in row-major order.
+/// The position of a cell in row-major order.
 pub(crate) fn linear(point: &[u64], shape: &[u64]) -> u64 {
     point.iter().zip(shape).fold(0u64, |linear, (&coordinate, &length)| {
         linear.wrapping_mul(length).wrapping_add(coordinate)

@@ -268,7 +268,7 @@ impl Checker {
         }
     }
 
-    /// Tells of members of a datatype that libhdf5 would not have made.
+    /// Reports members of a datatype that libhdf5 would not have made.
     fn datatype_names(&mut self, path: &str, within: &str, datatype: &Datatype) {
         if datatype.has_unnamed_members() {
             self.report

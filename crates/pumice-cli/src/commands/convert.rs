@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// A matrix and its parts.
 struct Matrix {
-    /// Where the dataset will be.
+    /// The path of the dataset.
     path: String,
     source: Box<dyn Source>,
     /// The object whose attributes the dataset gets.

@@ -33,7 +33,7 @@ const FLAGS: &[Flag] = &[
     ),
 ];
 
-/// How much longer a file becomes if no number is given.
+/// The default growth of a file.
 const INCREMENT: u64 = 1 << 20;
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 /// The longest superblock that is looked at: addresses of eight bytes.
@@ -124,7 +124,7 @@ fn not_a_part(path: &Path) -> Result<()> {
     }
 }
 
-/// Lets go of the image of a metadata cache, which the first change of a file does.
+/// Removes the image of a metadata cache, as the first change of a file does.
 fn remove_image(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     let has = file.places()?.iter().any(|place| place.kind == PlaceKind::CacheImage);
@@ -138,17 +138,17 @@ fn remove_image(path: &Path) -> Result<()> {
 
 /// The beginning of a file's metadata.
 struct Superblock {
-    /// Where it is, behind the user block.
+    /// The offset of the superblock, behind the user block.
     at: u64,
     bytes: Vec<u8>,
     version: u8,
     /// Bytes of an address.
     width: usize,
-    /// Where the address of the file's end is.
+    /// The offset of the field with the file's end.
     end: usize,
     /// The offset and length of the flags.
     flags: (usize, usize),
-    /// Where the checksum is, if there is one.
+    /// The offset of the checksum, if there is one.
     checksum: Option<usize>,
     /// The length that the file is to have.
     length: Option<u64>,
@@ -187,7 +187,7 @@ impl Superblock {
         Ok(Self { at, bytes, version, width, end, flags, checksum, length: None })
     }
 
-    /// Where the file ends by its own account.
+    /// The file's end as the superblock states it.
     fn end(&self) -> u64 {
         let mut address = [0; 8];
         address[..self.width].copy_from_slice(&self.bytes[self.end..self.end + self.width]);

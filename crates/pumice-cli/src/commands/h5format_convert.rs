@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &[String], program: &str) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Looks at datasets; fails where one cannot be read whole.
+/// Processes datasets; fails if one cannot be read whole.
 fn process(options: &Options, path: &Path, file: &File) -> Result<Outcome> {
     let (datasets, gap) = match &options.dataset {
         Some(name) => {

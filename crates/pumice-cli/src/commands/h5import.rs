@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// About how many cells are in memory at once.
 const BLOCK_CELLS: u64 = 1 << 20;
 
-/// How the values of an input file are spelled.
+/// The notation of values in an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
     Text,

@@ -178,7 +178,7 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     Ok(found)
 }
 
-/// The summary of an imported dataset.
+/// Prints the dataset's path, shape and density.
 pub(super) struct Summary {
     pub(super) path: String,
     pub(super) shape: Vec<u64>,

@@ -76,7 +76,7 @@ fn edit(arguments: &Recover) -> Result<File> {
     Ok(File::options().ignore_mark(arguments.clear).edit(&arguments.file)?)
 }
 
-/// How many blocks the journal at the end of a file has; `None` if there is no journal.
+/// The number of blocks in the journal at the end of a file; `None` if there is no journal.
 fn journal(path: &Path) -> Result<Option<u64>> {
     let mut file = fs::File::open(path)?;
     let length = file.metadata()?.len();

@@ -197,7 +197,7 @@ impl View {
         Ok(count)
     }
 
-    /// Which of the cells that are looked at a coordinate is.
+    /// The number of a coordinate among the drawn indices.
     fn place(&self, axis: usize, coordinate: u64) -> u64 {
         (coordinate - self.slab.start[axis]) / self.slab.stride[axis]
     }

@@ -25,7 +25,7 @@ pub(crate) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// How to compute with a type, if that is known.
+    /// The arithmetic of a type, if there is one.
     pub(crate) fn of(datatype: &Datatype) -> Option<Self> {
         let is_big = |order: ByteOrder| order == ByteOrder::Big;
         match datatype {

@@ -8,7 +8,7 @@ use pumice::{Dataset, Datatype, H5Type};
 pub(crate) trait Stream {
     fn datatype(&self) -> &Datatype;
 
-    /// How many elements there are in all.
+    /// The number of all elements.
     fn len(&self) -> u64;
 
     /// The next elements; there must be as many.
@@ -56,7 +56,7 @@ impl Stream for DatasetStream {
     }
 }
 
-/// One element, as often as is wanted.
+/// An element that repeats as often as needed.
 pub(crate) struct Repeated {
     datatype: Datatype,
     element: Vec<u8>,

@@ -20,7 +20,7 @@ pub(crate) struct Band {
 }
 
 impl Band {
-    /// Where lines end, counted from the band's first cell.
+    /// The ends of lines, counted from the band's first cell.
     pub(crate) fn ends(&self, axis: usize) -> Vec<u64> {
         let mut ends = vec![0u64; self.count as usize];
         for line in &self.columns[axis] {
@@ -49,7 +49,7 @@ impl Band {
     }
 }
 
-/// How many cells bands have in all: those that are defined, or differ from zero in a dense dataset.
+/// The number of cells in all bands: the defined ones, or those of a dense dataset that are not zero.
 pub(crate) fn count(dataset: &Dataset) -> Result<u64> {
     if dataset.is_sparse() {
         return Ok(dataset.count_defined(..)?);

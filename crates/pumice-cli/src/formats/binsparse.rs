@@ -202,7 +202,7 @@ fn arranged(
     }
 }
 
-/// How many values there are, counted where that cannot be wrong.
+/// The number of values, computed from the arrays' lengths.
 fn entries(group: &Group, format: &str, json: &Value, shape: &[u64]) -> Result<u64> {
     // An empty array may be left out.
     let none = json.get("number_of_stored_values").and_then(Value::as_u64) == Some(0);
@@ -375,7 +375,7 @@ struct Columns<'a> {
     format: &'static str,
     axis: usize,
     values: Datatype,
-    /// How many values make one element.
+    /// The number of values in one element.
     parts: u64,
     before: &'a Survey,
 }

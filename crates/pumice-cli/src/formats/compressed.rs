@@ -10,7 +10,7 @@ const POINTERS: u64 = 1 << 16;
 
 /// The arrays of compressed lines.
 pub(crate) struct Parts {
-    /// Where each line begins, and where the last ends.
+    /// The position of each line's first cell, and the end of the last line.
     pub(crate) pointers: Numbers,
     pub(crate) indices: Numbers,
     pub(crate) values: Box<dyn Stream>,
@@ -26,13 +26,13 @@ pub(crate) struct CompressedSource {
     parts: Parts,
     /// Pointers that were read ahead, and the lines they belong to; next last.
     ahead: Vec<(u64, u64)>,
-    /// How many lines were read.
+    /// The number of lines read.
     lines_read: u64,
     /// The line that is being read, where it ends, and how many cells were read in all.
     line: u64,
     line_end: u64,
     position: u64,
-    /// How many cells are given at once.
+    /// The number of cells in a batch.
     batch: usize,
 }
 

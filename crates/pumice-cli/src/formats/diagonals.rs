@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 /// Diagonals on their way in.
 pub(crate) struct DiagonalSource {
     array: Array,
-    /// How far right of the main diagonal each is.
+    /// The offset of each diagonal from the main one, to the right.
     offsets: Vec<i64>,
     /// Cells that are stored of each.
     length: u64,
@@ -32,7 +32,7 @@ impl DiagonalSource {
         Ok(Self { array, offsets, length, values, read: 0 })
     }
 
-    /// Where the value of a number is, if that is in the matrix.
+    /// The place of a stored value; `None` outside of the matrix.
     fn place(&self, number: u64) -> Option<(u64, u64)> {
         let offset = self.offsets[(number / self.length) as usize];
         let column = number % self.length;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 /// Strings that are read and written at once.
 const BATCH: u64 = 1 << 16;
-/// Where names are kept.
+/// The group of names.
 const GROUP: &str = "names";
 
 /// Names of the lines along an axis, in the file that is imported.

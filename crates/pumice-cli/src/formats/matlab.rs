@@ -14,7 +14,7 @@ use pumice::{Dataset, Datatype, File, FixedLength, Group, H5Type, LibraryVersion
 use std::fs;
 use std::io::Write;
 
-/// How many rows a sparse matrix has.
+/// The attribute with the number of a sparse matrix's rows.
 const ROWS: &str = "MATLAB_sparse";
 const CLASS: &str = "MATLAB_class";
 /// MATLAB's own bytes before the HDF5 part.

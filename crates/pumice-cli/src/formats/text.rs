@@ -197,7 +197,7 @@ impl Summary {
         Ok(())
     }
 
-    /// How many columns a value has.
+    /// The number of columns of a value.
     fn value_words(&self) -> usize {
         if self.datatype.as_ref().is_some_and(|datatype| datatype.class() == 6) { 2 } else { 1 }
     }
@@ -249,10 +249,10 @@ struct TextSource {
     array: Array,
     lines: Lines<Box<dyn BufRead>>,
     value_words: usize,
-    /// From 64-bit integers and floats to the type.
+    /// The conversion from 64-bit integers and floats to the type.
     from_integer: Conversion,
     from_float: Conversion,
-    /// From an integer type to 64 bits, to see whether a number fits.
+    /// The conversion from an integer type to 64 bits, to check that a number fits.
     back: Conversion,
     integer: bool,
     names_skipped: bool,

@@ -27,7 +27,7 @@ pub(super) struct Member {
     pub(super) name: String,
     deflated: bool,
     packed: u64,
-    /// Where its local header is.
+    /// The offset of its local header.
     offset: u64,
 }
 
@@ -154,7 +154,7 @@ pub(super) struct Writer {
     length: u64,
     central: Vec<u8>,
     members: u64,
-    /// How many members were begun aside.
+    /// The number of members begun in temporary files.
     aside: u64,
 }
 
@@ -269,7 +269,7 @@ const STREAM_LEVEL: u32 = 3;
 
 /// Bytes as they are stored.
 enum Packer<W: Write> {
-    /// To be deflated at once, unless there will be too many.
+    /// Bytes that are deflated at once, unless there are too many.
     Held(Vec<u8>, W),
     Deflated(DeflateEncoder<W>),
     Stored(W),

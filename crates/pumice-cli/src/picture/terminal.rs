@@ -6,9 +6,9 @@ use super::Density;
 const SMALL: usize = 48;
 /// Dots make faint places look brighter than they are.
 const CONTRAST: f32 = 1.6;
-/// From empty to densest.
+/// Characters from empty to densest.
 const SHADES: &[u8] = b" .:-=+*#%@";
-/// Which dots of 4 x 4 light up first: thresholds in sixteenths, spread evenly.
+/// The order in which dots of 4 x 4 light up: thresholds in sixteenths, spread evenly.
 const ORDER: [[u8; 4]; 4] = [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]];
 /// The bit of each dot of a Braille character, by line and column.
 const DOTS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];

@@ -23,7 +23,7 @@ fn make(place: &Place, name: &str, version: LibraryVersion, user_block: u64) {
     file.close().unwrap();
 }
 
-/// Where the flags of a superblock are, by its version.
+/// The offset of a superblock's flags, by its version.
 fn mark(place: &Place, name: &str, at: usize) {
     let mut bytes = std::fs::read(place.path(name)).unwrap();
     bytes[at + 11] = 5;

@@ -17,7 +17,7 @@ fn tool(place: &Place, line: &str) -> Run {
     place.command(place.path("bin").join(name)).args(words).output().expect("run").into()
 }
 
-/// What a dataset is: everything that a round trip keeps.
+/// The properties of a dataset that a round trip keeps.
 fn described(dataset: &Dataset) -> String {
     let fill = match dataset.datatype().has_varlen() {
         // Where it is differs from file to file.

@@ -5,7 +5,7 @@ use crate::support::Place;
 use pumice::{File, GroupOptions, LibraryVersion};
 use pumice_bytes::lookup3;
 
-/// Where blocks begin that have a version behind their signature.
+/// The offsets of blocks with a version behind their signature.
 const SIGNATURES: [&[u8; 4]; 15] = [
     b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB", b"FAHD", b"FADB", b"EAHD", b"EAIB",
     b"EADB", b"EASB", b"GCOL", b"SNOD", b"HEAP",
@@ -41,7 +41,7 @@ fn rich(place: &Place, name: &str, version: LibraryVersion) {
     file.close().unwrap();
 }
 
-/// Where the block that begins at `start` has its checksum, if it has one.
+/// The offset of the checksum of the block at `start`, if it has one.
 fn checksum(bytes: &[u8], start: usize) -> Option<usize> {
     let stored = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let last = bytes.len().saturating_sub(4).min(start + 4200);
@@ -84,7 +84,7 @@ fn messages(bytes: &[u8], start: usize) -> Vec<(u8, usize, usize)> {
     found
 }
 
-/// What `check` says of a file: that it is newer, not that it is wrong.
+/// Checks that `check` calls a file newer, not damaged.
 fn assert_newer(place: &Place, what: &str, bytes: &[u8]) {
     place.write("newer.h5", bytes);
     let run = place.pumice("check newer.h5");

@@ -738,7 +738,7 @@ fn what_was_never_written_stays_small() {
     }
 }
 
-/// How many bytes a file takes on the disk, which may be fewer than it is long.
+/// The bytes of a file on the disk, which may be fewer than its length.
 #[cfg(unix)]
 fn room(path: &std::path::Path) -> u64 {
     use std::os::unix::fs::MetadataExt;

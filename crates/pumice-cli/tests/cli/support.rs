@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// What a run of the command gave.
+/// The result of running the command.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,

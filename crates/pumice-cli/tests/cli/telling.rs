@@ -1,4 +1,4 @@
-//! What is told of files that are no files, are newer, or cannot be written.
+//! Messages about files that are not regular, are newer, or cannot be written.
 
 use crate::support::{Place, Run, small};
 use pumice::File;

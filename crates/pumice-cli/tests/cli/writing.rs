@@ -1,4 +1,4 @@
-//! What commands that write do to what is there already.
+//! Commands that write, and existing files in their way.
 
 use crate::support::{Place, Run, small};
 use std::fs;

@@ -108,7 +108,7 @@ fn create_heaped(
     if store()?
         && let Ok(Some(left)) = heap.leave_new()
     {
-        // It is there already: if this fails, only room is lost.
+        // The attribute is stored already: a failure here only wastes space.
         let _ = store();
         heap.return_to(left);
     }
@@ -121,7 +121,8 @@ fn create_stored(file: &File, object: &Object, attribute: Attribute) -> Result<b
     let (name, datatype) = (attribute.name.clone(), attribute.datatype.clone());
     let data = attribute.data.clone();
     set(file, object, attribute).inspect_err(|error| {
-        // It may be there all the same: then it is needed. If this fails too, only space is lost.
+        // The attribute may have been stored all the same, and needs its objects. A further failure
+        // only wastes space.
         let stored = super::attribute(file, object, &name);
         let refers = stored.map(|found| found.is_some_and(|found| found.data == data));
         if !matches!(error, Error::Io { .. }) && !refers.unwrap_or(true) {
@@ -166,7 +167,7 @@ pub fn load(file: &File, object: &Object, known: &Attribute) -> Result<Heaped> {
     if !datatype.has_varlen() {
         return Ok(Heaped { elements: data, heap: Vec::new() });
     }
-    // From before it is looked up: what an attribute that is there then refers to is not given away.
+    // Taken before the attribute is looked up, so that its objects stay.
     let _reading = file.global_heap().reading();
     let data = if file.writable() { current(file, object, known)? } else { data };
     file.global_heap().load(datatype, data)

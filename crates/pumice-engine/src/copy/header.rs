@@ -197,7 +197,7 @@ impl Copier<'_> {
         let resized = |bytes: u64| bytes / old_size * new_size;
         let unset = |index| unset(index, self.target.superblock().sizes);
         let message = match dataset.description()? {
-            // What is not written over is not to be taken for what is no longer needed.
+            // Bytes that stay must not be taken for references that are no longer needed.
             Layout::Compact { data } if changes => {
                 Layout::Compact { data: vec![0; resized(data.len() as u64) as usize] }
             }

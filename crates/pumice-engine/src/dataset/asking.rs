@@ -280,13 +280,13 @@ impl DatasetState {
         };
         // Anything else is not even planned if it is vast.
         if chunks_within(selection, &dims, grid.chunk()) > MANY {
-            // First those in the cache: whatever is stored meanwhile is named by both.
+            // The cached chunks first: a chunk that is stored meanwhile is in both lists.
             let changed = self.cache().changed_keys(&self.cached)?;
             let filled = Filled::new(table, grid.clone(), changed)?;
             return Ok(touching(Chunks::Filled(filled)));
         }
         if !selection.is_all() && selection.regular().is_none() {
-            // A plan has every row of what is no hyperslab.
+            // A plan lists every row of a selection that is no hyperslab.
             let all = cut(selection, &chunks_around(selection, grid), grid)?;
             return Ok(touching(Chunks::Planned(Box::new(all.into_iter()))));
         }

@@ -121,8 +121,8 @@ fn read_fill(file: &File, object: &Object, size: usize) -> Result<Filling> {
     }
 }
 
-/// The fill value that reads return. Without fill on allocation there is none, except where
-/// undefined cells are known.
+/// The fill value that reads return: none if it is never written, except in structured chunks,
+/// where undefined cells are known.
 pub(super) fn shown(fill: Option<Vec<u8>>, time: FillTime, message: &Layout) -> Option<Vec<u8>> {
     fill.filter(|_| time != FillTime::Never || matches!(message, Layout::Structured { .. }))
 }
@@ -154,7 +154,7 @@ pub(super) fn describe(
     let null = extent.is_null();
     let bytes = extent.cells().and_then(|cells| cells.checked_mul(datatype.size() as u64));
     if bytes.is_none() && !chunked {
-        // It has a shape all the same, and nothing stored: as large as no file can be.
+        // It has a shape, but nothing is stored: no file could be so large.
         let geometry = Arc::new(Geometry::new(&dims, &max, &vec![0; dims.len()], element)?);
         let storage = Storage::Unreadable("more than 2^64 bytes in one piece".into());
         let layout = DatasetLayout { geometry, storage };

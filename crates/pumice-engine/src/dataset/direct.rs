@@ -59,7 +59,7 @@ impl DatasetState {
         let _still = self.written_back()?;
         let grid = self.grid(&self.dims())?;
         table.for_each(|some| {
-            // Where all chunks have a place from the start, those that the extent may yet reach have one, too.
+            // In an implicit index, chunks beyond the present extent have an address, too.
             let inside = some.into_iter().filter(|(key, _)| grid.contains_chunk(key));
             inside.into_iter().try_for_each(|(key, record)| visit(self.origin(&key), record.size))
         })

@@ -24,7 +24,7 @@ impl DatasetState {
                 Place::File(_) => self.contiguous_message(),
             }),
             Storage::External(_) => Ok(self.contiguous_message()),
-            // Too large to be anywhere: there is nothing of it to copy.
+            // It is too large to be stored: there is nothing to copy.
             Storage::Unreadable(_)
                 if matches!(self.message, Layout::Contiguous { address: UNDEFINED, .. }) =>
             {

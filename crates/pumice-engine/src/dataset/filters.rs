@@ -68,7 +68,7 @@ impl Filters {
             Layout::Structured { chunk, sections: 2, kind, .. } if kind & VARIABLE_LENGTH == 0 => {
                 (1, chunk, true, FilterSpec::nbit())
             }
-            // What is of variable length has bytes, not elements, in its sections, of which the last is a heap.
+            // Sections of variable-length data have bytes, not elements; the last one is a heap.
             Layout::Structured { chunk, sections, .. } => {
                 (usize::from(*sections).saturating_sub(1), chunk, true, FilterSpec::heap())
             }
@@ -176,7 +176,7 @@ pub(crate) fn named(
     }
     let mut pipeline = messages::Pipeline::decode(&raw.body, &context(file, raw))?;
     let mut body = Vec::new();
-    // All of them, not up to the first.
+    // Visits all of them: `any` would stop at the first.
     let named = pipeline.filters.iter_mut().filter_map(|filter| name(filter).then_some(())).count();
     match version {
         3 => encode_for(target, pipeline, &mut body)?,

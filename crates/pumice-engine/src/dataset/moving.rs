@@ -165,7 +165,7 @@ impl DatasetState {
         let Some(cells) = self.cells_to_move(block, dims, &mut elements, plan)? else {
             return Ok(());
         };
-        // All is committed where it is: what cannot be read stays there.
+        // All is committed: elements that cannot be read stay.
         let Ok(values) = self.follow(elements) else { return Ok(()) };
         self.heap.begin_moving(plan)?;
         *moved = true;

@@ -22,7 +22,7 @@ impl DatasetState {
         self.holds.wait();
         let _alone = self.gate_exclusively();
         let address = self.object.address();
-        // The header first: what it says of elements is written before it.
+        // The header first: elements are written before the header that refers to them.
         let (object, layout) = self.medium.steady(|| {
             let object = Arc::new(Object::load(&self.medium, address)?);
             let description = describe::read(file, &object)?;

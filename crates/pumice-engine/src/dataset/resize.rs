@@ -244,7 +244,7 @@ impl DatasetState {
             return rewriting.run(affected, changes);
         }
         changes.sweep = true;
-        // First those in memory: whatever is written back meanwhile, and so stored for the first time, is among them.
+        // Resident chunks first: a chunk that is stored for the first time meanwhile is among them.
         let resident = exclusive.resident_keys();
         for keys in resident.chunks(TOGETHER) {
             self.prepare_some(&rewriting, keys, changes)?;
@@ -339,7 +339,7 @@ impl DatasetState {
             changes.cancel(table);
             return Err(error);
         }
-        // First what goes: if that fails half way, all that is left has its old form.
+        // Removed chunks first: if that fails half way, all others have their old form.
         let mut removed = BTreeSet::new();
         let mut going = self.remove_each(table, &change, &changes.gone, &keys, &mut removed);
         if going.is_ok() && changes.sweep {
@@ -358,7 +358,7 @@ impl DatasetState {
         }
         // As far as it goes even if one fails: each chunk is whole in itself.
         let (result, left) = changes.enter(table, &change);
-        // Of what could not be stored anew, the image in memory is all there is.
+        // A chunk that could not be stored anew exists in memory only.
         held.discard(|key| !left.contains(key));
         table.index().resize(&counts(dims, geometry.chunk()))?;
         geometry.set_dims(dims);

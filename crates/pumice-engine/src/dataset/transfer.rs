@@ -286,7 +286,7 @@ impl DatasetState {
         selection.check(&dims)?;
         let grid = self.grid(&dims)?;
         let (mut touched, mut failed) = (self.touched(selection, &grid)?, None);
-        // As they come. What ends them before the last is noted.
+        // Pieces as they come. An error that ends them early is noted.
         let some = std::iter::from_fn(|| {
             touched.next().unwrap_or_else(|error| {
                 failed = Some(error);

@@ -234,8 +234,8 @@ impl DatasetState {
     ) -> Result<()> {
         let _reading = self.heap.reading();
         let (old, new) = self.renew_references(selection, dims, elements, heap)?;
-        // If this fails, some cells may refer to what is new and others to what is old: neither is given back.
-        // Only space is lost.
+        // If this fails, some cells may have the new references and others the old ones. Neither
+        // objects are given back; only space is lost.
         self.write(selection, &self.datatype, &new)?;
         self.leave_references(selection, dims, old)
     }

@@ -274,7 +274,7 @@ impl Virtual {
             if source.file.is_at_its_path() && !gone {
                 return Ok(Some(source));
             }
-            // Others may have come in their places.
+            // Other files may have replaced them.
             let before = self.sources().kept.remove(&key);
             drop(before);
         }
@@ -354,7 +354,7 @@ impl Virtual {
         let fixed = datatype.fixed_part();
         let datatype = match (datatype.has_varlen(), &fixed) {
             (false, _) => datatype,
-            // Members of fixed size need no heap, and are where those of the whole element are.
+            // Members of fixed size need no heap, and keep their offsets in the element.
             (true, Some(fixed)) if target.takes_members() => fixed,
             _ => {
                 let what = "variable-length data of a virtual dataset with the file's references";

@@ -23,7 +23,7 @@ impl File {
     /// waits, or shares the open file if he came earlier.
     pub fn close(self: Arc<Self>) -> Result<()> {
         let committed = self.commit();
-        // From here on nobody can share it.
+        // From here on no opening can share the file.
         let Some(file) = Arc::into_inner(self) else { return committed };
         file.closes.store(false, Ordering::Relaxed);
         match (committed, file.finish()) {
@@ -116,8 +116,8 @@ impl File {
             let _still = self.medium.hold_changes();
             for address in displaced {
                 let Some(dataset) = self.datasets().get(address).cloned() else { continue };
-                // All is committed where it is. What could not be moved stays there, but others may
-                // have been before it.
+                // All is committed. A dataset that could not be moved stays, but other data may
+                // have been moved before it.
                 if !matches!(dataset.move_down(), Ok(false)) {
                     dataset.stage()?;
                     dataset.object().stage()?;
@@ -150,8 +150,8 @@ impl File {
         let snapshot = {
             let _still = self.medium.hold_changes();
             for dataset in self.open_datasets() {
-                // All is committed where it is. What could not be moved stays there, but others may
-                // have been before it.
+                // All is committed. A dataset that could not be moved stays, but other data may
+                // have been moved before it.
                 if !matches!(dataset.move_displaced(), Ok(false)) {
                     dataset.stage()?;
                     dataset.object().stage()?;

@@ -217,7 +217,7 @@ impl File {
         self.stage_datasets()?;
         let mut waiting = 0;
         for object in self.objects_in_memory() {
-            // What somebody holds is in memory anyway; one handle is ours.
+            // An object with a handle is in memory anyway; one handle is ours.
             let held = self.objects().list.is_used(object.address(), 1);
             let bytes = object.spill(held)?;
             waiting += if held { 0 } else { bytes };

@@ -19,7 +19,7 @@ const TOGETHER: usize = 64;
 /// The state of forgetting datasets.
 #[derive(Default)]
 pub(super) struct Forgetting {
-    /// How many datasets the last pass left. Held during a pass.
+    /// The number of datasets that the last pass left. Held during a pass.
     kept: Mutex<usize>,
     /// Counts passes; changes only while the list is held.
     times: AtomicU64,
@@ -117,7 +117,7 @@ impl File {
         drop(datasets);
         let mut flushed = Vec::with_capacity(idle.len());
         for (address, dataset) in idle {
-            // Others stay, with what cannot be stored.
+            // Datasets with refused chunks stay.
             if dataset.flush_all(&self.cache)? {
                 flushed.push((address, dataset));
             }
@@ -125,7 +125,8 @@ impl File {
         let mut forgotten = Vec::new();
         datasets = self.datasets();
         for (address, dataset) in flushed {
-            // Nobody had it since it was flushed. Sources that wait for a commit are nowhere else.
+            // No handle was given out since the flush. Sources that wait for a commit are known
+            // here only.
             let unused = !datasets.is_used(*address, 1) && !dataset.was_handed_out();
             if unused && !dataset.holds_sources() {
                 forgotten.extend(datasets.remove(*address));

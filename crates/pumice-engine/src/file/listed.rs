@@ -1,14 +1,15 @@
-//! What a file has in memory, by address: each once, for all who use it.
+//! The objects or datasets of a file in memory, by address: each once, for all handles.
 //!
-//! Invariant: a handle is given out only by the list, or copied from one that is out. The lock around the list is held
-//! whenever it gives one out. So who holds the lock and finds an entry [unused](Listed::is_used) knows that nobody has
-//! it, and that nobody gets it before the lock is released. This is the one place that counts handles.
+//! Invariant: a handle is given out by the list alone, or copied from one that is out, and the
+//! list's lock is held whenever it gives one out. So under the lock, an entry that is
+//! [unused](Listed::is_used) has no handle, and gets none before the lock is released. Handles are
+//! counted here and nowhere else.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, Iter, Values};
 use std::sync::Arc;
 
-/// Things that are in memory, by address.
+/// Entries in memory, by address.
 pub(super) struct Listed<T> {
     by_address: BTreeMap<u64, Arc<T>>,
 }
@@ -20,59 +21,60 @@ impl<T> Default for Listed<T> {
 }
 
 impl<T> Listed<T> {
-    /// A handle of the list's own.
+    /// The list's own handle.
     pub(super) fn get(&self, address: u64) -> Option<&Arc<T>> {
         self.by_address.get(&address)
     }
 
-    /// Whether there is something at an address.
+    /// Whether there is an entry at an address.
     pub(super) fn contains(&self, address: u64) -> bool {
         self.by_address.contains_key(&address)
     }
 
-    /// Whether somebody has a handle besides the list, which has one, and the caller, who has `ours`.
+    /// Whether there is a handle besides the list's, and the caller's, of which there are `ours`.
     pub(super) fn is_used(&self, address: u64, ours: usize) -> bool {
         self.by_address.get(&address).is_some_and(|entry| Arc::strong_count(entry) > 1 + ours)
     }
 
-    /// The place of an address.
+    /// The map's entry for an address.
     pub(super) fn entry(&mut self, address: u64) -> Entry<'_, u64, Arc<T>> {
         self.by_address.entry(address)
     }
 
-    /// Takes something in; gives back what was there.
+    /// Adds an entry; returns the one that was there.
     pub(super) fn insert(&mut self, address: u64, entry: Arc<T>) -> Option<Arc<T>> {
         self.by_address.insert(address, entry)
     }
 
-    /// Takes something out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, address: u64) -> Option<Arc<T>> {
         self.by_address.remove(&address)
     }
 
-    /// Takes out all that nobody uses and that `may_go`; gives it back, for it may have to be dropped without the lock.
+    /// Removes unused entries that `may_go`, and returns them, because they may have to be dropped
+    /// without the lock.
     pub(super) fn remove_unused(&mut self, may_go: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let goes = |_: &u64, entry: &mut Arc<T>| Arc::strong_count(entry) == 1 && may_go(entry);
         self.by_address.extract_if(.., goes).map(|(_, entry)| entry).collect()
     }
 
-    /// What nobody uses: addresses, and handles for the caller.
+    /// Unused entries: addresses, and handles for the caller.
     pub(super) fn unused(&self) -> Vec<(u64, Arc<T>)> {
         let unused = self.by_address.iter().filter(|(_, entry)| Arc::strong_count(entry) == 1);
         unused.map(|(&address, entry)| (address, entry.clone())).collect()
     }
 
-    /// How many things there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
 
-    /// All of them, by address.
+    /// All entries, by address.
     pub(super) fn iter(&self) -> Iter<'_, u64, Arc<T>> {
         self.by_address.iter()
     }
 
-    /// All of them.
+    /// All entries.
     pub(super) fn values(&self) -> Values<'_, u64, Arc<T>> {
         self.by_address.values()
     }

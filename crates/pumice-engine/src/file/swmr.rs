@@ -68,7 +68,7 @@ impl File {
             return Ok(());
         }
         let _one_at_a_time = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody may read by what is known of one state from another.
+        // No read may use metadata of one state for bytes of another.
         self.renew(Renewal::Stop)?;
         if self.medium.is_unlocked() {
             self.open_datasets().iter().for_each(|dataset| dataset.wait_for_reads());
@@ -87,7 +87,7 @@ impl File {
         }
         // Chunks that a dataset read before its own refresh.
         self.heap.forget_read();
-        // Else what is not known as it is now would be read by what it was.
+        // Otherwise objects that were not refreshed would be read by their old metadata.
         if refreshed.is_ok() || !self.medium.is_unlocked() {
             self.renew(Renewal::Done)?;
         }

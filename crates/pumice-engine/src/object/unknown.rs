@@ -61,7 +61,7 @@ mod tests {
             assert!(error.is_newer(), "{error}");
             assert!(error.to_string().contains("found 0x001a, one that must not"), "{error}");
         }
-        // Messages that are known are nobody's business here.
+        // Known messages are not checked here.
         assert_eq!(heeded(kind::LINK, 0x98, true).unwrap(), 0x98);
     }
 }

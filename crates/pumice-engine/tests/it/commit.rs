@@ -1,4 +1,4 @@
-//! What a commit has written stays whole until the next one, whatever other threads do meanwhile.
+//! A committed state stays whole until the next commit, whatever other threads do meanwhile.
 
 use pumice_cache::{ChunkCache, Config};
 use pumice_engine::dataset::{DatasetSpec, DatasetState, LayoutSpec};

@@ -41,7 +41,7 @@ impl Codec {
         input: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
-        // The codecs of other filters ask for what they need.
+        // The codecs of other filters reserve their own memory.
         if matches!(self, Self::BloscLz | Self::Snappy) {
             scratch::room(NAME, out, input.len() + input.len() / 16 + 64)?;
         }

@@ -105,8 +105,8 @@ impl Array {
         Ok(())
     }
 
-    /// How far the block at `block` of the chunk at `chunk` is inside of the array: its first element along each axis, and
-    /// how many there are.
+    /// The part of the block at `block` of the chunk at `chunk` that is inside of the array: its
+    /// first element and its length along each axis.
     fn inside(&self, chunk: &[usize], block: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
         let axes = 0..self.shape.len();
         let start = |axis: usize| chunk[axis] * self.chunk[axis] + block[axis] * self.block[axis];

@@ -17,7 +17,7 @@ use crate::{FilterError, scratch};
 use pumice_bytes::Reader;
 
 const MAGIC: &[u8; 8] = b"b2frame\0";
-/// Where the fields of a header are.
+/// The offsets of the header's fields.
 const MAGIC_AT: usize = 2;
 const HEADER_LENGTH: usize = 11;
 const FRAME_LENGTH: usize = 16;
@@ -108,12 +108,12 @@ impl<'a> Frame<'a> {
         Ok(None)
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub(super) fn count(&self) -> u64 {
         self.length.div_ceil(self.chunk_length.max(1) as u64)
     }
 
-    /// Where the chunks are; a chunk has eight bytes at least of `limit`.
+    /// The places of the chunks; a chunk has at least eight bytes of `limit`.
     pub(super) fn places(&self, limit: usize) -> Result<Vec<Place<'a>>, FilterError> {
         let Some(count) =
             usize::try_from(self.count()).ok().filter(|count| *count <= limit / 8 + 1)

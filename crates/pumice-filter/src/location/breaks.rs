@@ -120,7 +120,7 @@ mod x86 {
             let gap = _mm256_sub_epi32(_mm256_sub_epi32(load(upper), load(lower)), one);
             let chosen = i64::from_le_bytes(CHOSEN[usize::from(*which)]);
             let order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(chosen));
-            // All eight are written; those that are none are overwritten.
+            // All eight lanes are written; the next store overwrites the unused ones.
             store(_mm256_permutevar8x32_epi32(gap, order), gaps, len);
             store(_mm256_add_epi32(order, first), places, len);
             len += which.count_ones() as usize;

@@ -362,7 +362,7 @@ fn visit_runs(
             *run = [start, end];
             next = end + 1;
         }
-        // They ascend, so that the last one tells for all; what is beyond is touched by none.
+        // They ascend, so the last one decides for all; cells beyond the chunk are not touched.
         if next > cells + 1 {
             return Err(outside(format!("a run up to {}", next - 1)));
         }

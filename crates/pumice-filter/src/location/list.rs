@@ -279,7 +279,7 @@ impl Work for Rows<'_> {
     }
 }
 
-/// How many cells from `start` on are below a limit; there are fewer than 2^32 of them.
+/// The number of cells from `start` on that are below a limit; there are fewer than 2^32 of them.
 #[inline(always)]
 fn count_below(list: &[u32], start: usize, limit: u32) -> usize {
     let mut at = start;

@@ -123,7 +123,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// For the gaps between cells of a chunk of `cells` cells.
+    /// The form for the gaps between cells of a chunk of `cells` cells.
     pub(super) fn of_cells(aim: Aim, cells: u64, gaps: &Facts) -> Self {
         match aim {
             Aim::Short => Self::Compressible,
@@ -132,7 +132,7 @@ impl Wanted {
         }
     }
 
-    /// For gaps and lengths of runs, a few bytes for many cells.
+    /// The form for gaps and lengths of runs, a few bytes for many cells.
     pub(super) fn of_runs(aim: Aim) -> Self {
         if aim == Aim::Fast { Self::Bytes } else { Self::Compressible }
     }
@@ -146,7 +146,7 @@ pub(super) struct Facts {
     pub(super) union: u64,
     pub(super) sum: u64,
     pub(super) zeros: usize,
-    /// How many do not fit a byte.
+    /// The number of values that do not fit a byte.
     pub(super) large: usize,
 }
 
@@ -164,7 +164,7 @@ impl Facts {
     }
 }
 
-/// Looks at numbers.
+/// A pass over numbers.
 struct Look<'a, N>(&'a [N]);
 
 impl<N: Number> Work for Look<'_, N> {
@@ -326,7 +326,7 @@ impl<'a> Numbers<'a> {
         Ok(true)
     }
 
-    /// How many numbers have not been read.
+    /// The number of unread numbers.
     pub(super) fn left(&self) -> usize {
         self.left
     }

@@ -1,4 +1,4 @@
-//! How long the plain form of a set is, without making it.
+//! The length of a set's plain form, computed without making it.
 //!
 //! A chunk's index records the length of every section before filters, so the length is needed even
 //! where the plain form is not. Pumice writes a set that is not a regular hyperslab as its blocks:
@@ -87,7 +87,7 @@ struct Counter {
     irregular: bool,
     /// The highest coordinate.
     highest: u64,
-    /// How many more slices may be looked at: runs over many whole rows would take too long.
+    /// The slices that may still be visited: runs over many whole rows would take too long.
     steps: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How a set of cells is best written down: transformations first, then cells, runs or a bitmap.
+//! The best encoding of a set of cells: transformations first, then cells, runs or a bitmap.
 //!
 //! Nothing here affects what can be read back, only how long it is. Sizes are estimated from counts
 //! (cells, runs, cells of the chunk) as if the set were random; sets with a pattern come out shorter
@@ -55,7 +55,7 @@ pub(super) fn plan(dims: &[u64], cells: u64, mut set: Vec<u64>, aim: Aim) -> Pla
     Plan { kind, complement, axes, toggles: set }
 }
 
-/// How many toggles are looked at before a difference is computed.
+/// The toggles that are sampled before a difference is computed.
 pub(super) const SAMPLES: usize = 64;
 
 /// Whether most toggles of a sample have another one stride further, with which they would cancel.

@@ -24,19 +24,19 @@ const BLOCK: usize = 16;
 #[derive(Debug)]
 pub struct RowBreaks<'a> {
     columns: &'a [u32],
-    /// Where the first column is that was looked at.
+    /// The index of the first column.
     start: usize,
-    /// Where there are breaks, and how many cells lie before each since the one before.
+    /// The indices of breaks, and the number of cells between each and the one before.
     places: Vec<u32>,
     gaps: Vec<u32>,
-    /// How many there are; the lists are longer.
+    /// The number of breaks; the lists are longer.
     len: usize,
-    /// For each [`STEP`] columns, where breaks are among them, and how many come before.
+    /// For each [`STEP`] columns, a bit for each break among them, and the number of breaks before.
     marks: Vec<(u32, u32)>,
 }
 
 impl<'a> RowBreaks<'a> {
-    /// For those of `columns` that are in `range`; there must be fewer than 2^32.
+    /// Finds the breaks of those of `columns` that are in `range`; there must be fewer than 2^32.
     #[inline(always)]
     pub fn new(columns: &'a [u32], range: Range<usize>) -> Self {
         let [mut places, mut gaps] = [(); 2].map(|()| scratch::take_numbers(range.len() + STEP));
@@ -71,7 +71,7 @@ impl<'a> RowBreaks<'a> {
         Self { columns, start: range.start, places, gaps, len, marks }
     }
 
-    /// How many breaks there are before a column.
+    /// The number of breaks before a column.
     #[inline(always)]
     fn before(&self, at: usize) -> usize {
         let at = at.wrapping_sub(self.start);
@@ -128,7 +128,7 @@ pub struct RunEncoder {
 }
 
 impl RunEncoder {
-    /// For a chunk of `dims` cells, fewer than 2^32, that begins at `first_column`.
+    /// An encoder for a chunk of `dims` cells, fewer than 2^32, that begins at `first_column`.
     pub fn new(dims: [u64; 2], first_column: u32, aim: Aim) -> Option<Self> {
         u32::try_from(dims[0].checked_mul(dims[1])?).ok()?;
         let [mut gaps, mut counts] = [(); 2].map(|()| scratch::take_numbers(0));
@@ -267,7 +267,7 @@ impl RunEncoder {
         Unchecked { bytes, unfiltered, has_checksum: true }
     }
 
-    /// Where runs begin and end.
+    /// The beginnings and ends of runs.
     fn toggles(&self, lengths: &[u32]) -> Vec<u64> {
         let mut toggles = scratch::take_words(2 * self.gaps.len());
         toggles.clear();

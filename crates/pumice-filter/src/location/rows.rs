@@ -28,14 +28,14 @@ const COLUMNS: usize = 4;
 #[derive(Debug)]
 pub struct RowSteps<'a> {
     columns: &'a [u32],
-    /// Where the first step is among the columns.
+    /// The index of the first step among the columns.
     start: usize,
     /// The steps, followed by a block of others.
     steps: Vec<u16>,
 }
 
 impl<'a> RowSteps<'a> {
-    /// For those of `columns` that are in `range`.
+    /// Finds the steps of those of `columns` that are in `range`.
     #[inline(always)]
     pub fn new(columns: &'a [u32], range: Range<usize>) -> Self {
         let range = range.start..range.end.min(columns.len());
@@ -43,7 +43,7 @@ impl<'a> RowSteps<'a> {
         steps.clear();
         steps.reserve(range.len() + BLOCK);
         let upper = columns.get(range.clone()).unwrap_or_default();
-        // What comes before the first column is no neighbour of it.
+        // The first column has no neighbour before it.
         steps.extend(upper.first().map(|_| 0));
         let pairs = upper.iter().zip(upper.get(1..).unwrap_or_default());
         let step = |lower: u32, upper: u32| upper.wrapping_sub(lower).wrapping_sub(1);
@@ -133,8 +133,8 @@ impl Unchecked {
 }
 
 impl RowEncoder {
-    /// For a chunk of `dims` cells, fewer than 2^32, that begins at `first_column` and will have about
-    /// `count` cells.
+    /// An encoder for a chunk of `dims` cells, fewer than 2^32, that begins at `first_column` and
+    /// will have about `count` cells.
     pub fn new(dims: [u64; 2], first_column: u32, count: usize, aim: Aim) -> Option<Self> {
         u32::try_from(dims[0].checked_mul(dims[1])?).ok()?;
         Some(Self {

@@ -80,7 +80,7 @@ impl Work for Scan<'_> {
 }
 
 impl Rows<'_> {
-    /// How many blocks of the row that begins at a place go on in the one that begins at another, just below.
+    /// The number of blocks of the row at `above` that go on in the row at `below`.
     #[cold]
     fn compare(self, above: usize, below: usize) -> u64 {
         let (above, rest) = (&self.list[above..below], &self.list[below..]);

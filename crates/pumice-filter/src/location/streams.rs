@@ -159,7 +159,7 @@ impl<'a> Buffered<'a> {
         value
     }
 
-    /// How many numbers are left, unless one of them turns out to be damaged.
+    /// The number of values left, unless one of them is damaged.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.len - self.at + self.numbers.left();
         (left, Some(left))

@@ -16,7 +16,7 @@ use pumice_space::Run;
 /// The steps of one axis of a chunk, in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// From one slice to the next.
+    /// The distance from one slice to the next.
     pub(super) stride: u64,
     /// The distance between groups of slices: the first of a group has nothing before it.
     pub(super) group: u64,
@@ -68,7 +68,7 @@ pub(super) fn from_runs(
     Ok(out)
 }
 
-/// How many cells are in the set.
+/// The number of cells in the set.
 pub(super) fn count(toggles: &[u64]) -> u64 {
     toggles.as_chunks::<2>().0.iter().map(|[start, end]| end - start).sum()
 }
@@ -159,10 +159,10 @@ fn integrate_group(
     let start = out.len();
     let (mut before, mut len) = (start, start);
     for &change in changes.iter().chain([&end]) {
-        // Most toggles are those of the slice before: they are taken over as far as the next change.
+        // Most toggles equal those of the slice before: they are copied as far as the next change.
         let inherited = loop {
             if len + 1 >= out.len() {
-                // As much again as the group has, since what is not used has been cleared in vain.
+                // As much again as the group has: unused memory would be cleared in vain.
                 grow(out, len + 2, (len - start).clamp(16, 4096), budget)?;
             }
             let (taken, reached) = inherit(out, before, len, stride, change);
@@ -232,7 +232,7 @@ fn grow(
 struct Groups<'a> {
     rest: &'a [u64],
     group: u64,
-    /// Where a run that crosses from one group to the next goes on.
+    /// The end of a run that crosses from one group to the next.
     open: Option<u64>,
     /// The toggles of the current group; a run that crosses its bounds is cut there.
     inside: Vec<u64>,

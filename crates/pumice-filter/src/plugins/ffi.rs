@@ -66,7 +66,7 @@ impl Buffer {
         self.size
     }
 
-    /// Where a plugin finds the buffer, and puts another one.
+    /// The place of the buffer's address, where a plugin may put another one.
     pub(super) fn place(&mut self) -> *mut *mut c_void {
         &mut self.start
     }

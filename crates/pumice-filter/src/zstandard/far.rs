@@ -39,7 +39,7 @@ pub(super) fn repeats(planes: &[Sampled<'_>]) -> bool {
     if next.bits == 0.0 {
         next = most;
     }
-    // What comes again once has its first occurrence in the first half, if anything like half of all does.
+    // A phrase that repeats mostly occurs in the first half for the first time.
     comes_again(most, most.plane.len() / 8) || comes_again(next, next.plane.len() / 8 * 3)
 }
 
@@ -53,7 +53,7 @@ fn comes_again(plane: Sampled<'_>, start: usize) -> bool {
     let len = ((PHRASE_BITS / bits) as usize).clamp(PHRASE_BYTES.0, PHRASE_BYTES.1);
     let part = |from: usize, to: usize| plane.get(from..to.min(plane.len())).unwrap_or_default();
     let phrase = part(start, start + len);
-    // In what follows, an occurrence may begin inside the phrase itself.
+    // A later occurrence may begin inside the phrase itself.
     let (before, near) = (start.saturating_sub(sample / 2), start + sample / 2);
     if occurs(phrase, part(before, start + len - 1)) || occurs(phrase, part(start + 1, near + len))
     {

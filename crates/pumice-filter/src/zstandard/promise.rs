@@ -60,14 +60,14 @@ impl Promise {
     }
 }
 
-/// What each of `bytes` takes, in bits.
+/// The bits that each of `bytes` takes.
 fn in_bits(fine: u64, bytes: usize) -> f64 {
     fine as f64 / FINE as f64 / bytes.max(1) as f64
 }
 
 /// The bits of bytes with a code of their own: at least one each, unless all are equal.
 fn literal_bits(sample: &[u8]) -> u64 {
-    // Of bytes that follow each other, many are the same: counted in one place, they would wait for each other.
+    // Consecutive bytes are often equal: two counters avoid waiting for the store before.
     let mut counts = [[0u16; 256]; 2];
     let (pairs, rest) = sample.as_chunks::<2>();
     for [even, odd] in pairs {

@@ -145,7 +145,7 @@ fn equal_bytes_come_back_however_short_they_have_become() {
     }
 }
 
-/// What a filter that believes announced lengths would take memory for.
+/// Data for which a filter that believes announced lengths would take too much memory.
 #[test]
 fn lengths_that_so_few_bytes_cannot_hold_are_refused_before_memory_is_taken() {
     let data: Vec<u8> = (0..200u32).map(|n| ((n * n) >> 5) as u8).collect();

@@ -11,7 +11,7 @@ use pumice_space::CellSet;
 /// The most runs that have a compact form.
 const MOST: u64 = 1 << 22;
 
-/// What the thread took at most, beyond what it held before.
+/// The most memory that the thread took, beyond what it held before.
 fn peak<T>(action: impl FnOnce() -> T) -> (T, usize) {
     memory::reset();
     let done = action();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Bytes of most chunks that are tried.
 const CHUNK: usize = 6 << 20;
 
-/// How many MiB a filter may have, in turn. The last is enough for all.
+/// The MiB that a filter may have, in turn. The last is enough for all.
 const ROOM: [usize; 9] = [1, 3, 5, 7, 9, 12, 20, 60, 1000];
 
 /// Settings of glibc under which memory that was given back does not stay in the process.

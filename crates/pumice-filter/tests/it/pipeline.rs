@@ -1,4 +1,4 @@
-//! What a pipeline does with missing, failing and fruitless filters, masks and limits.
+//! Pipelines with missing, failing and useless filters, masks and limits.
 
 use proptest::prelude::*;
 use pumice_filter::{FilterError, FilterSpec, MAX_FILTERS, Pipeline};

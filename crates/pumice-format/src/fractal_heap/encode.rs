@@ -48,7 +48,7 @@ impl HeapHeader {
         }
     }
 
-    /// Where in a table a row begins; at the number of its rows, where the table ends.
+    /// The first byte of a table's row; at the number of rows, the end of the table.
     pub fn row_start(&self, row: u32) -> Option<u64> {
         match row {
             0 => Some(0),

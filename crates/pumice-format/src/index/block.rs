@@ -20,7 +20,7 @@ pub(crate) const CHECKSUM: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayOwner {
-    /// Where its header stands.
+    /// The address of its header.
     pub header: u64,
     /// The kind of its entries.
     pub kind: RecordKind,

@@ -22,7 +22,7 @@ use pumice_bytes::{Reader, Writer};
 
 const HEADER: &str = "extensible array header";
 
-/// How an extensible array grows.
+/// The growth of an extensible array.
 ///
 /// ```
 /// let parameters = pumice_format::index::extensible_array::ExtensibleArrayParameters::default();
@@ -100,7 +100,7 @@ pub struct ExtensibleArrayHeader {
     pub kind: RecordKind,
     /// Bytes of an entry.
     pub entry_size: u8,
-    /// How the array grows.
+    /// The growth of the array.
     pub parameters: ExtensibleArrayParameters,
     /// The present counts.
     pub statistics: ExtensibleArrayStatistics,
@@ -173,7 +173,7 @@ impl ExtensibleArrayHeader {
     }
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 ///
 /// ```
 /// # use pumice_format::index::extensible_array::*;
@@ -187,7 +187,7 @@ impl ExtensibleArrayHeader {
 pub enum EntryPlace {
     /// In the index block.
     Index {
-        /// Which entry of it.
+        /// The number of the entry in it.
         entry: usize,
     },
     /// In a data block.
@@ -258,7 +258,7 @@ impl ExtensibleArrayGeometry {
         let Some(super_blocks) = all.and_then(|all| all.checked_sub(direct)) else {
             return refuse("more bits of slots", maximum_bits);
         };
-        // The index block has no bitmap of pages: what it lists must not have any.
+        // The index block has no bitmap of pages, so its data blocks must not have pages.
         let geometry = Self {
             parameters,
             entry_size,
@@ -274,7 +274,7 @@ impl ExtensibleArrayGeometry {
         Ok(geometry)
     }
 
-    /// Where slot `slot` stands; `None` beyond the largest array.
+    /// The place of the entry for `slot`; `None` beyond the largest array.
     pub fn place(&self, slot: u64) -> Option<EntryPlace> {
         if self.parameters.maximum_bits < 64 && slot >> self.parameters.maximum_bits > 0 {
             return None;
@@ -306,23 +306,23 @@ impl ExtensibleArrayGeometry {
         blocks.checked_mul(u64::from(self.parameters.data_block_minimum))
     }
 
-    /// How many data blocks a super block has.
+    /// The number of data blocks of a super block.
     pub fn blocks(&self, super_block: usize) -> Option<u64> {
         1u64.checked_shl(u32::try_from(super_block / 2).ok()?)
     }
 
-    /// How many data blocks come before those of a super block.
+    /// The number of data blocks before those of a super block.
     pub fn blocks_before(&self, super_block: usize) -> u64 {
         (0..super_block).filter_map(|before| self.blocks(before)).fold(0, u64::saturating_add)
     }
 
-    /// How many entries each data block of a super block has.
+    /// The number of entries in each data block of a super block.
     pub fn block_entries(&self, super_block: usize) -> Option<u64> {
         let factor = 1u64.checked_shl(u32::try_from(super_block.div_ceil(2)).ok()?)?;
         factor.checked_mul(u64::from(self.parameters.data_block_minimum))
     }
 
-    /// How many pages each data block of a super block has; 0 if it is no larger than a page.
+    /// The number of pages in each data block of a super block; 0 if it is no larger than a page.
     pub fn block_pages(&self, super_block: usize) -> u64 {
         match self.block_entries(super_block) {
             Some(entries) if entries > self.page_entries => entries / self.page_entries,
@@ -395,7 +395,7 @@ impl ExtensibleArrayGeometry {
         in_memory(size, "extensible array data block", address)
     }
 
-    /// Where page `page` begins, from the start of its data block.
+    /// The offset of `page` from the start of its data block.
     pub fn page_offset(&self, page: u64) -> Option<u64> {
         let entries = self.page_entries.checked_mul(self.entry_size as u64)?;
         let pages = page.checked_mul(entries.checked_add(CHECKSUM as u64)?)?;

@@ -89,7 +89,7 @@ impl IndexBlock {
 pub struct SuperBlock {
     /// The number of its first entry, those in the index block not counted.
     pub offset: u64,
-    /// Which pages of its data blocks exist; empty if they have none.
+    /// The bitmap of existing pages of its data blocks; empty if they have none.
     pub bitmap: Vec<u8>,
     /// Its data blocks.
     pub data_blocks: Vec<u64>,

@@ -41,7 +41,7 @@ pub struct FixedArrayHeader {
     pub entry_size: u8,
     /// A page holds two to the power of this many entries.
     pub page_bits: u8,
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: u64,
     /// The data block; undefined until an entry is set.
     pub data_block: u64,
@@ -83,7 +83,7 @@ impl FixedArrayHeader {
     }
 }
 
-/// Where everything stands in the data block of a fixed array.
+/// The offsets in the data block of a fixed array.
 ///
 /// ```
 /// use pumice_format::index::fixed_array::FixedArrayGeometry;
@@ -95,7 +95,7 @@ impl FixedArrayHeader {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedArrayGeometry {
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: u64,
     /// Bytes of an entry.
     pub entry_size: usize,
@@ -146,7 +146,7 @@ impl FixedArrayGeometry {
         self.entries.saturating_sub(before).min(self.page_entries)
     }
 
-    /// Where page `page` begins, from the start of the block.
+    /// The offset of `page` from the start of the block.
     pub fn page_offset(&self, page: u64) -> u64 {
         let full = self.page_entries.saturating_mul(self.entry_size as u64) + CHECKSUM as u64;
         page.saturating_mul(full).saturating_add(self.head_size as u64)
@@ -173,7 +173,7 @@ impl FixedArrayGeometry {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixedArrayBlock {
-    /// Which pages exist; empty without pages.
+    /// The bitmap of existing pages; empty without pages.
     pub bitmap: Vec<u8>,
     /// The entries, encoded; empty with pages.
     pub entries: Vec<u8>,

@@ -29,7 +29,7 @@ pub const MAX_SECTIONS: u8 = 3;
 /// Scaled chunk coordinates (chunk numbers along each axis), slowest axis first.
 pub type Coord = SmallVec<[u64; 4]>;
 
-/// Where one chunk is stored, and how.
+/// The place and size of one stored chunk.
 ///
 /// ```
 /// let record = pumice_format::index::ChunkRecord::dense(0x800, 40);
@@ -37,9 +37,9 @@ pub type Coord = SmallVec<[u64; 4]>;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRecord {
-    /// Where the chunk's bytes begin.
+    /// The address of the chunk's bytes.
     pub address: u64,
-    /// How many bytes are stored.
+    /// The number of stored bytes.
     pub size: u64,
     /// Filters that were skipped for a dense chunk; 0 for a structured one.
     pub filter_mask: u32,
@@ -79,7 +79,7 @@ impl ChunkRecord {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SectionRecord {
-    /// Where it begins, from the start of the chunk.
+    /// Its offset from the start of the chunk.
     pub offset: u64,
     /// Its length before filters, checksum included. Without filters it is the stored length and
     /// takes no room in the record.
@@ -88,7 +88,7 @@ pub struct SectionRecord {
     pub filter_mask: u32,
 }
 
-/// Which fields a record has.
+/// The fields of a record.
 ///
 /// ```
 /// use pumice_format::index::RecordKind;
@@ -167,7 +167,7 @@ impl RecordKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordFormat {
-    /// Which fields there are.
+    /// The fields of the records.
     pub kind: RecordKind,
     /// Bytes of an address.
     pub offset_size: u8,
@@ -264,7 +264,7 @@ impl RecordFormat {
         }
     }
 
-    /// Where the scaled coordinates stand in a record of a B-tree.
+    /// The offset of the scaled coordinates in a record of a B-tree.
     pub fn key_offset(&self) -> usize {
         self.head_size()
     }

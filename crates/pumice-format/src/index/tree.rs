@@ -23,7 +23,7 @@ const HEADER: &str = "version 2 B-tree header";
 /// Signature, version, type and checksum of a node.
 const NODE_OVERHEAD: usize = 4 + 1 + 1 + CHECKSUM;
 
-/// How nodes are filled.
+/// The parameters of a tree's nodes.
 ///
 /// ```
 /// let parameters = pumice_format::index::tree::TreeParameters::default();
@@ -33,7 +33,7 @@ const NODE_OVERHEAD: usize = 4 + 1 + 1 + CHECKSUM;
 pub struct TreeParameters {
     /// Bytes of a node.
     pub node_size: u32,
-    /// How full, in percent, a node is split.
+    /// The fill level, in percent, at which a node is split.
     pub split: u8,
     /// The fill level, in percent, at which a node is merged with others.
     pub merge: u8,
@@ -53,11 +53,11 @@ impl Default for TreeParameters {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodePointer {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
-    /// How many records it has.
+    /// The number of its records.
     pub records: u16,
-    /// How many records it and everything below it have.
+    /// The number of records in it and below it.
     pub total: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct TreeHeader {
     pub tree_type: u8,
     /// 0, or 1 for trees of structured chunks.
     pub version: u8,
-    /// How nodes are filled.
+    /// The parameters of the nodes.
     pub parameters: TreeParameters,
     /// Bytes of a record.
     pub record_size: u16,
@@ -145,7 +145,7 @@ impl TreeHeader {
     }
 }
 
-/// How much a node of one depth holds.
+/// The capacity of nodes of one depth.
 ///
 /// ```
 /// use pumice_format::index::tree::{TreeLevels, TreeParameters};
@@ -168,7 +168,7 @@ pub struct TreeLevel {
     pub cumulative_width: u8,
 }
 
-/// How much the nodes of a tree hold, by depth.
+/// The capacity of a tree's nodes, by depth.
 ///
 /// ```
 /// use pumice_format::index::tree::{TreeLevels, TreeParameters};
@@ -238,7 +238,7 @@ impl TreeLevels {
         self.levels.len().saturating_sub(1)
     }
 
-    /// How nodes are filled.
+    /// The parameters of the nodes.
     pub fn parameters(&self) -> TreeParameters {
         self.parameters
     }

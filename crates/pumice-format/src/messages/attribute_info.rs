@@ -8,7 +8,7 @@ const STRUCTURE: &str = "attribute info message";
 /// Bytes of the creation order.
 const ORDER_WIDTH: usize = 2;
 
-/// How an object keeps its attributes.
+/// The storage of an object's attributes.
 ///
 /// ```
 /// use pumice_format::messages::AttributeInfo;

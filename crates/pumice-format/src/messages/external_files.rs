@@ -34,9 +34,9 @@ pub struct ExternalFiles {
 /// A piece of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalFile {
-    /// Where its name stands in the local heap.
+    /// The offset of its name in the local heap.
     pub name_offset: u64,
-    /// Where the piece begins in the file.
+    /// The offset of the piece in the file.
     pub offset: u64,
     /// Bytes of the piece; all bits set (at the width of lengths) for unlimited.
     pub size: u64,

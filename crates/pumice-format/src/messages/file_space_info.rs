@@ -16,14 +16,14 @@
 use crate::{Context, DecodeError, Sizes, UNDEFINED};
 use pumice_bytes::Writer;
 
-/// How many managers version 1 has.
+/// The number of managers of version 1.
 const MANAGERS: usize = 12;
 
 /// libhdf5's settings where a file does not say.
 const DEFAULT_THRESHOLD: u64 = 1;
 const DEFAULT_PAGE_SIZE: u64 = 4096;
 
-/// How a writer finds room.
+/// A writer's file-space strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileSpaceStrategy {
     /// Free-space managers, then aggregators, then the end of the file.
@@ -50,7 +50,7 @@ pub enum FileSpaceStrategy {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpaceInfo {
-    /// How room is found.
+    /// The strategy.
     pub strategy: FileSpaceStrategy,
     /// Whether free space is remembered when the file is closed.
     pub persist: bool,

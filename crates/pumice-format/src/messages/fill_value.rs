@@ -49,9 +49,9 @@ pub enum Fill {
 /// When the space of a dataset is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationTime {
-    /// As the layout has it by default.
+    /// The layout's default.
     Default,
-    /// With the dataset.
+    /// When the dataset is created.
     Early,
     /// With the first write.
     Late,
@@ -62,11 +62,11 @@ pub enum AllocationTime {
 /// When fill values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillTime {
-    /// With the allocation.
+    /// When space is allocated.
     Allocation,
     /// Never.
     Never,
-    /// With the allocation, if a value was set.
+    /// When space is allocated, if a value was set.
     IfSet,
 }
 

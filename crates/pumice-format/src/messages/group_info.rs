@@ -25,7 +25,7 @@ pub struct GroupInfo {
     /// More links than the first number (8) are stored densely; fewer than the second (6) come
     /// back into messages.
     pub phase_change: Option<(u16, u16)>,
-    /// How many links there will be (4), and how long their names (8).
+    /// The expected number of links (4), and the length of their names (8).
     pub estimates: Option<(u16, u16)>,
 }
 

@@ -37,7 +37,7 @@ const DONT_FILTER_PARTIAL: u8 = 0x01;
 /// Flag bit: the index is a single chunk, and it is filtered.
 const SINGLE_FILTERED: u8 = 0x02;
 
-/// How a dataset keeps its elements.
+/// The storage layout of a dataset.
 ///
 /// ```
 /// use pumice_format::messages::Layout;
@@ -58,7 +58,7 @@ pub enum Layout {
     },
     /// The elements are in one piece of the file.
     Contiguous {
-        /// Where they begin; undefined if no space is allocated.
+        /// The address of the elements; undefined if no space is allocated.
         address: u64,
         /// Bytes of the piece. Versions 1 and 2 do not say: it is the extent times the element.
         size: Option<u64>,

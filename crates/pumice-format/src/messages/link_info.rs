@@ -8,7 +8,7 @@ const STRUCTURE: &str = "link info message";
 /// Bytes of the creation order.
 const ORDER_WIDTH: usize = 8;
 
-/// How a group keeps its links.
+/// The storage of a group's links.
 ///
 /// ```
 /// use pumice_format::messages::LinkInfo;

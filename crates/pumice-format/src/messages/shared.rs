@@ -1,4 +1,4 @@
-//! Where a shared message is: in a committed datatype's header, or in the shared message heap.
+//! The place of a shared message: in a committed datatype's header, or in the shared message heap.
 
 use crate::{Context, DecodeError, Sizes};
 use pumice_bytes::Writer;
@@ -24,7 +24,7 @@ const COMMITTED: u8 = 2;
 pub enum SharedLocation {
     /// The first message of the same kind in another object header, as with committed datatypes.
     Object {
-        /// That header.
+        /// The address of that header.
         address: u64,
     },
     /// An object of the file's shared message heap.
@@ -77,7 +77,7 @@ impl SharedLocation {
 pub enum Shareable<T> {
     /// The thing itself.
     Here(T),
-    /// Where it is.
+    /// The place of the message.
     Shared(SharedLocation),
 }
 

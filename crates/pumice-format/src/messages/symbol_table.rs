@@ -3,7 +3,7 @@
 use crate::{Context, DecodeError, Sizes};
 use pumice_bytes::Writer;
 
-/// Where an old-style group keeps its links.
+/// The addresses of an old-style group's links.
 ///
 /// ```
 /// use pumice_format::Context;

@@ -92,7 +92,7 @@ fn raw(message: Message, flags: u8) -> RawMessage {
     message.to_raw(SIZES, flags).unwrap()
 }
 
-/// What h5dump prints of `file`, or nothing if there is no h5dump.
+/// The output of h5dump for `file`, or nothing if there is no h5dump.
 fn h5dump(file: &[u8]) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file.h5");

@@ -1,4 +1,4 @@
-//! What the format reserves is told as newer than this program, and not as damage.
+//! Reserved values are reported as newer than this program, not as damage.
 
 use pumice_format::Context;
 use pumice_format::messages::{Message, kind};

@@ -51,7 +51,7 @@ impl Early {
         self.bytes = 0;
     }
 
-    /// How many ranges are remembered.
+    /// The number of remembered ranges.
     pub(super) fn len(&self) -> usize {
         self.taken.len() + self.given_back.len()
     }

@@ -21,7 +21,7 @@ impl FreeSet {
         self.by_address.values().sum()
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub(super) fn len(&self) -> usize {
         self.by_address.len()
     }
@@ -132,7 +132,7 @@ impl FreeSet {
         if self.by_length.len() > MOST
             && let Some(&(length, address)) = self.by_length.first()
         {
-            // Of the smallest the lowest: the end of the file is cut as far as what is before it is known to be free.
+            // The lowest of the smallest: free ranges near the end let the file be cut.
             self.remove(address, length);
         }
     }

@@ -185,7 +185,7 @@ impl Medium {
         // valid.
         let committed = state.committed_ends.first().copied().unwrap_or_default();
         let length = self.absolute(state.allocator.end().max(committed))?;
-        // Bytes behind the end are nobody's; the journal must be the last.
+        // Bytes behind the end belong to nobody; the journal must be the last.
         if self.store_length()? != length {
             self.set_store_length(length, "extend the file")?;
         }

@@ -69,7 +69,7 @@ impl Medium {
         if growth < looking.due {
             return;
         }
-        // Nobody else looks meanwhile.
+        // Prevents a second search meanwhile.
         looking.due = u64::MAX;
         let look = looking.look.clone();
         drop(state);

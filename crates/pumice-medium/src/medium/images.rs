@@ -86,8 +86,8 @@ impl Images {
     pub(super) fn change(&self, others: &Self, address: u64, change: impl FnOnce(&mut Vec<u8>)) {
         let (mut blocks, mut others) = (self.write(), others.write());
         let Some(image) = blocks.get_mut(&address) else { return };
-        // Mostly nobody else has it then, and it need not be copied. A commit that is under way writes what
-        // there was, and who reads just now has what there was: then this is another image, for the next.
+        // Mostly no other thread holds the image, and it need not be copied. A commit under way and
+        // present readers keep the old bytes; then this is a new image, for the next commit.
         others.remove(&address);
         change(Arc::make_mut(image));
         others.insert(address, image.clone());

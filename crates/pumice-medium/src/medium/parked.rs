@@ -45,7 +45,7 @@ pub(super) struct Parking {
     pub(super) list: Arc<Parked>,
     /// Images that are blocks of chunk indexes.
     pub(super) allowed: BTreeSet<u64>,
-    /// Bytes of the images that may be parked.
+    /// Bytes of parked blocks.
     pub(super) bytes: usize,
     /// Places that the next commit frees.
     left: Vec<ParkedRange>,

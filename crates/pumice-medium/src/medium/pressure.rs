@@ -66,7 +66,7 @@ impl Medium {
         let mut state = self.state();
         self.spill(&mut state);
         let left = state.staged + state.parking.bytes + state.allocator.footprint() + waiting;
-        // In the middle of a long change nobody commits, and all of it is not staged every time.
+        // Within a long change there is no commit, and staging everything each time would be slow.
         self.press_at.store(self.limit.max(left.saturating_mul(2)), Ordering::Relaxed);
         left > self.limit / 2
     }

@@ -141,7 +141,7 @@ impl Medium {
         self.state().allocator.has_refused_early()
     }
 
-    /// Space for data of a kind that its owner [stages](MetadataIo::stage), unless it is
+    /// Space for data of a kind that its owner [stages](crate::MetadataIo::stage), unless it is
     /// [fresh](Self::is_fresh).
     pub fn allocate_staged(&self, kind: DataKind, length: u64) -> Result<u64> {
         self.look_for_room(length);

@@ -122,7 +122,7 @@ fn height(block: &[u8]) -> u8 {
         Some(b"EAHD" | b"FAHD" | b"BTHD") => 4,
         Some(b"OCHK") => 5,
         Some(b"OHDR") => 6,
-        // Pages of data blocks, which have no signature, and what no dataset leads to.
+        // Pages of data blocks, which have no signature, and blocks to which no dataset leads.
         _ => 0,
     }
 }

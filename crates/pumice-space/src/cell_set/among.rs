@@ -60,7 +60,7 @@ impl CellSet {
         selection.as_points().is_none() && selection.has_more_runs(dims, limit)
     }
 
-    /// As [`looked_at`](Self::looked_at), for a product of axes.
+    /// [`looked_at`](Self::looked_at) for a product of axes.
     fn among_axes(&self, axes: &[Axis], dims: &[u64]) -> CellSet {
         let mut found = Builder::new(self.cells);
         self.for_each_box(dims, |ranges, _| {

@@ -48,7 +48,7 @@ impl Bitmap {
         word.is_some_and(|word| word >> (cell % 64) & 1 == 1)
     }
 
-    /// How many bits are set between `from` and `end`, which lie in few words.
+    /// The number of set bits between `from` and `end`, which lie in few words.
     #[inline(always)]
     pub(super) fn count_between(&self, from: u64, end: u64) -> usize {
         let (first, last) = ((from / 64) as usize, (end.max(1) - 1) as usize / 64);
@@ -57,7 +57,7 @@ impl Bitmap {
         counts.map(|(&word, index)| cut(word, index, from, end).count_ones() as usize).sum()
     }
 
-    /// How many bits come before `cell`, which is at most the number of cells.
+    /// The number of set bits before `cell`, which is at most the number of cells.
     #[inline(always)]
     pub(super) fn rank(&self, cell: u64) -> u64 {
         let word = (cell / 64) as usize;
@@ -246,7 +246,7 @@ pub(super) fn for_each_run(words: &[u64], from: u64, end: u64, mut visit: impl F
     }
 }
 
-/// How many runs the bits form.
+/// The number of runs of set bits.
 pub(super) fn count_runs(words: &[u64]) -> u64 {
     let mut previous = 0;
     let mut runs = 0u64;

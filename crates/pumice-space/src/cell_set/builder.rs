@@ -56,7 +56,7 @@ pub(super) enum Smallest {
 }
 
 impl Smallest {
-    /// That of `len` cells of `cells` in `runs` runs.
+    /// The smallest form of `len` cells of `cells` in `runs` runs.
     pub(super) fn of(cells: u64, len: u64, runs: u64) -> Self {
         if len > most_cells(cells) && runs > most_runs(cells) as u64 {
             Self::Bitmap
@@ -111,7 +111,7 @@ impl Builder {
         }
     }
 
-    /// Where the cells taken so far end.
+    /// The end of the cells taken so far.
     pub(super) fn end(&self) -> u64 {
         self.open.1
     }

@@ -17,7 +17,7 @@ const FEW: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CellList {
     cells: Box<[u32]>,
-    /// How many runs they form.
+    /// The number of runs.
     runs: u64,
 }
 
@@ -44,7 +44,7 @@ impl CellList {
         self.cells.binary_search(&cell).ok().map(|position| position as u64)
     }
 
-    /// How many cells come before `cell`.
+    /// The number of cells before `cell`.
     pub(super) fn rank(&self, cell: u64) -> u64 {
         self.cells.partition_point(|&at| u64::from(at) < cell) as u64
     }
@@ -53,8 +53,9 @@ impl CellList {
         self.cells.get(position as usize).map(|&cell| u64::from(cell))
     }
 
-    /// As [`rank`](Self::rank), faster near `hint`: the search doubles its step from there, and the last
-    /// [`SOUGHT`] cells are compared all at once. Reads of small windows seek every row this way.
+    /// [`rank`](Self::rank), faster near `hint`: the search doubles its step from there, and the
+    /// last [`SOUGHT`] cells are compared all at once. Reads of small windows seek every row this
+    /// way.
     #[inline(always)]
     pub(super) fn seek(&self, cell: u64, hint: usize) -> usize {
         let cells = &*self.cells;
@@ -180,7 +181,7 @@ const COMPARED: usize = 1 << 16;
 pub(super) struct Ascent {
     /// Whether each cell is greater than the one before it.
     pub(super) strict: bool,
-    /// How many runs they form, if that is so.
+    /// The number of runs, if the cells ascend.
     pub(super) runs: u64,
 }
 

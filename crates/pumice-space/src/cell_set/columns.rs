@@ -164,7 +164,7 @@ pub struct RunWriter<'a, 'c, C> {
     origin: &'a [u64],
     columns: &'a mut [&'c mut [C]],
     walker: CoordinateWalker,
-    /// Of a matrix: the width of its rows, and the division by it.
+    /// The width of a matrix's rows, and the division by it.
     width: u64,
     division: Division,
     /// Runs that end up to here are found by that division.
@@ -192,7 +192,7 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
         Self { origin, columns, walker, width, division, near, done: 0 }
     }
 
-    /// How many cells have been written.
+    /// The number of written cells.
     pub fn done(&self) -> usize {
         self.done
     }
@@ -222,7 +222,7 @@ impl<'a, 'c, C: Coordinate> RunWriter<'a, 'c, C> {
         self.put_any(run)
     }
 
-    /// As [`put`](Self::put), many runs, each given as its first cell and the cell after its last.
+    /// [`put`](Self::put) for many runs, each given as its first cell and the cell after its last.
     ///
     /// ```
     /// use pumice_space::RunWriter;
@@ -357,7 +357,7 @@ impl CellSet {
 /// Cells of a list that are compared at once.
 const COMPARED: usize = 64;
 
-/// How many cells of a list are compared in the time in which one is sought, and how many runs.
+/// The cells of a list that are compared in the time of one search, and the runs.
 const SOUGHT: u64 = 48;
 const SOUGHT_RUNS: u64 = 8;
 
@@ -489,7 +489,7 @@ impl Division {
 
     /// A division by `by`, which is not zero.
     pub fn by(by: u64) -> Self {
-        // Larger divisors leave all such numbers as they are.
+        // Larger divisors give quotient 0 for all such numbers.
         let by = by.min(Self::MOST);
         let shift = 31 + by.next_power_of_two().trailing_zeros();
         // Below 2^32: the divisor is more than half of the power of two.

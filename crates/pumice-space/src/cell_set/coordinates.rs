@@ -1,4 +1,4 @@
-//! From cells of a chunk to coordinates and back to selections, run by run.
+//! Cells of a chunk as coordinates and as selections, run by run.
 
 use super::CellSet;
 use crate::extent::product;
@@ -166,7 +166,7 @@ fn split_run(dims: &[u64], low: &[u64], high: &[u64], visit: &mut impl FnMut(&[(
         }
         visit(&ranges, false);
     };
-    // From the fastest dimension up to the fork: what is left of the row, the plane, and so on.
+    // From the fastest dimension up to the fork: the rest of the row, of the plane, and so on.
     let mut begun = 0;
     for axis in (fork + 1..rank).rev() {
         let from = low[axis] + begun;

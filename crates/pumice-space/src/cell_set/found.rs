@@ -21,9 +21,9 @@ use pumice_wide::{Work, run_widely};
 /// ```
 #[derive(Clone, Debug)]
 pub enum FoundCells {
-    /// One by one, of a chunk of fewer than 2^32 cells.
+    /// A list of cells of a chunk of fewer than 2^32 cells.
     Listed(Vec<u32>),
-    /// As a set, which has runs.
+    /// A set, if the cells form runs.
     Set(CellSet),
 }
 
@@ -34,7 +34,7 @@ impl From<CellSet> for FoundCells {
 }
 
 impl FoundCells {
-    /// How many there are.
+    /// The count.
     pub fn len(&self) -> u64 {
         match self {
             Self::Listed(list) => list.len() as u64,
@@ -86,7 +86,7 @@ impl FoundCells {
 pub struct Found {
     /// The cells.
     pub cells: FoundCells,
-    /// Where their values are, ascending; runs that touch are one.
+    /// The positions of their values, ascending; runs that touch are one.
     pub positions: Vec<Run>,
 }
 

@@ -12,7 +12,7 @@ pub struct MergePiece {
     pub a: Option<u64>,
     /// The position of its value in the second set, if it is there.
     pub b: Option<u64>,
-    /// How many.
+    /// Its length.
     pub len: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which parts of a request are in a set, and where their values stand.
+//! The parts of a request that are in a set, and the positions of their values.
 //!
 //! Requests that ascend are answered by a walk that skips what is not asked for: from one answer to
 //! the next it doubles its step, so a few requests against many runs cost a logarithm each, and a
@@ -14,7 +14,7 @@ pub struct Overlap {
     pub cell: u64,
     /// The position of its value.
     pub position: u64,
-    /// How many.
+    /// Its length.
     pub len: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Placement {
     pub position: u64,
     /// The first element in memory.
     pub memory: u64,
-    /// How many.
+    /// Its length.
     pub len: u64,
 }
 

@@ -116,7 +116,7 @@ impl<T: Number> RunList<T> {
         }
     }
 
-    /// How many cells of the set come before `cell`.
+    /// The number of cells of the set before `cell`.
     pub(super) fn rank(&self, cell: u64) -> u64 {
         self.rank_in(cell, self.find(cell))
     }
@@ -127,7 +127,7 @@ impl<T: Number> RunList<T> {
         (self.rank_in(cell, index), index)
     }
 
-    /// How many cells come before `cell`, given the first run that ends after it.
+    /// The number of cells before `cell`, given the first run that ends after it.
     fn rank_in(&self, cell: u64, index: usize) -> u64 {
         match self.get(index) {
             Some((run, before)) => before + cell.saturating_sub(run.start),

@@ -13,7 +13,7 @@ pub struct SplicePiece {
     pub new: bool,
     /// The first one's position in its list.
     pub position: u64,
-    /// How many.
+    /// Its length.
     pub len: u64,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct ProductPlan {
     /// The file side; no axis is empty.
     axes: Axes,
     grid: ChunkGrid,
-    /// Where the first selected cell goes.
+    /// The memory position of the first selected cell.
     base: u64,
     /// How far one selected cell further along each dimension moves that position.
     strides: Dims,
@@ -35,7 +35,7 @@ struct AxisPart {
     chunk: u64,
     /// The selected cells, relative to the chunk.
     cells: Axis,
-    /// How many selected cells come before.
+    /// The number of selected cells before.
     index: u64,
 }
 
@@ -201,7 +201,7 @@ pub(super) struct ProductSegments {
     /// How far one cell further along `inner` moves the memory position.
     step: u64,
     spans: AxisSpans,
-    /// Where the next cell of `inner` goes.
+    /// The memory position of the next cell of `inner`.
     memory: u64,
     base: u64,
     /// Whether each row is one segment.
@@ -264,7 +264,7 @@ impl ProductSegments {
         None
     }
 
-    /// As [`next`](Self::next), with segments at equal distances together.
+    /// The next segments at equal distances.
     pub(super) fn next_line(&mut self) -> Option<Line> {
         if !self.even || self.ended {
             return self.next().map(Line::of);

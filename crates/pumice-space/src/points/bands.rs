@@ -25,7 +25,7 @@ const FEW: usize = 64;
 pub struct PointBand {
     /// The chunk's coordinates in the grid.
     pub chunk: Dims,
-    /// Which cell of the chunk each point is, in the order of the points.
+    /// The cell in the chunk of each point, in the order of the points.
     pub cells: Vec<u32>,
     /// The value of each.
     pub values: Vec<u8>,

@@ -37,7 +37,7 @@ pub struct PointPlan<'a> {
     grid: ChunkGrid,
     /// The number of the first point.
     zero: usize,
-    /// By chunk, then in order.
+    /// The stretches, by chunk and then in order.
     stretches: Vec<Stretch>,
     parts: Vec<Part>,
 }
@@ -70,7 +70,7 @@ impl<'a> PointPlan<'a> {
         Self::with_threads(points, range, grid, 1, &|count, task| (0..count).for_each(task))
     }
 
-    /// As [`new`](Self::new), with `threads` tasks that `run` runs.
+    /// [`new`](Self::new) with `threads` tasks that `run` runs.
     pub fn with_threads(
         points: Points<'a>,
         range: Range<usize>,
@@ -111,7 +111,7 @@ impl PointPart<'_> {
         self.plan.grid.chunk_at(self.part.number).unwrap_or_default()
     }
 
-    /// How many points there are, repeated ones counted each time.
+    /// The number of points, repeated ones counted each time.
     pub fn count(&self) -> usize {
         self.part.count
     }
@@ -130,12 +130,12 @@ impl PointPart<'_> {
         })
     }
 
-    /// Which cell of the chunk each point is, for chunks of fewer than 2^32 cells.
+    /// The cell in the chunk of each point, for chunks of fewer than 2^32 cells.
     pub fn cells32(&self) -> Vec<u32> {
         self.cells()
     }
 
-    /// Which cell of the chunk each point is.
+    /// The cell in the chunk of each point.
     pub fn cells64(&self) -> Vec<u64> {
         self.cells()
     }

@@ -43,7 +43,7 @@ const MOST_COLUMNS: u64 = 1 << 30;
 pub struct RowGrid<'a> {
     pointers: Column<'a>,
     columns: &'a [u32],
-    /// How many rows there are, how many the array has, and the columns that each may have.
+    /// The number of given rows, of the array's rows, and of the columns that each may have.
     lines: usize,
     rows: u64,
     width: u64,
@@ -89,7 +89,7 @@ impl<'a> RowGrid<'a> {
         Some(Self { pointers, columns, lines, rows, width, height, side, across })
     }
 
-    /// How many bands of chunks have rows.
+    /// The number of bands with rows.
     pub fn bands(&self) -> usize {
         self.lines.div_ceil(self.height)
     }
@@ -100,14 +100,14 @@ impl<'a> RowGrid<'a> {
         end.min(self.rows) <= self.lines as u64
     }
 
-    /// How many cells of a band follow a neighbour in their row; `None` if the columns of a row do not
-    /// ascend inside the array.
+    /// The number of cells of a band that follow a neighbour in their row; `None` if the columns of
+    /// a row do not ascend inside the array.
     #[inline(always)]
     pub fn neighbours(&self, band: usize) -> Option<usize> {
         let rows = self.lines(band);
         let (first, last) = (self.pointer(rows.start), self.pointer(rows.end));
         let all = self.columns.get(first..last)?;
-        // All cells at once, as rows may be short; then what is so between two rows is taken off.
+        // All cells at once, as rows may be short; pairs across two rows are subtracted then.
         let Pairs { mut descents, mut neighbours, highest } = compare(all);
         if u64::from(highest) >= self.width && !all.is_empty() {
             return None;
@@ -148,12 +148,12 @@ impl<'a> RowGrid<'a> {
         lines.step_by(few).map(move |first| first..end.min(first + few))
     }
 
-    /// Where the cells of rows are among all.
+    /// The positions of rows' cells among all.
     pub fn cells(&self, lines: Range<usize>) -> Range<usize> {
         self.pointer(lines.start)..self.pointer(lines.end)
     }
 
-    /// How many cells each chunk of a band has, about: some rows are counted for all.
+    /// About how many cells each chunk of a band has, from a sample of its rows.
     #[inline(always)]
     pub fn counts(&self, band: usize) -> Vec<usize> {
         let mut counts = vec![0; self.across];
@@ -252,8 +252,8 @@ struct Divisor {
 impl Divisor {
     /// `divisor` is not zero.
     fn new(divisor: u32) -> Self {
-        // Of 31 bits, rounded up by less than one: what that adds to a quotient is less than is missing to
-        // the next whole number.
+        // A multiplier of 31 bits, rounded up by less than one: the error of a quotient is less
+        // than its distance to the next whole number.
         let shift = 31 + divisor.ilog2();
         Self { reciprocal: (1u64 << shift).div_ceil(u64::from(divisor)) as u32, shift }
     }
@@ -271,14 +271,14 @@ impl Divisor {
     }
 }
 
-/// How many columns do not lie behind the one before them, how many follow a neighbour, and the highest.
+/// How many columns do not ascend, how many follow a neighbour, and the highest column.
 struct Pairs {
     descents: u32,
     neighbours: u32,
     highest: u32,
 }
 
-/// All are looked at, so that many are compared at once. There are fewer than 2^32.
+/// Compares all columns, many at once. There are fewer than 2^32.
 #[inline(always)]
 fn compare(line: &[u32]) -> Pairs {
     let first = line.first().copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! One look at every point: in which chunk it lies, and which cell of the chunk it is.
+//! One pass over all points: the chunk of each, and its cell in the chunk.
 //!
 //! The form of the points and their rank are resolved outside the loops, so that each combination
 //! gets a loop of its own.
@@ -41,11 +41,11 @@ impl Id for u64 {
     }
 }
 
-/// Where points are, axis by axis. Looking may move a cursor.
+/// The coordinates of points, axis by axis. Reading may move a cursor.
 trait Coordinates {
     fn at(&mut self, axis: usize, point: usize) -> u64;
 
-    /// How many of the points `range`, from the first on, lie in a box.
+    /// The number of points of `range`, from the first on, that lie in a box.
     #[inline(always)]
     fn inside(&mut self, range: Range<usize>, rank: usize, low: &[u64], width: &[u64]) -> usize {
         let count = range.len();
@@ -76,7 +76,7 @@ trait Coordinates {
     }
 }
 
-/// How many numbers, from the first on, are at least `low` by less than `width`.
+/// The number of leading values that are at least `low` by less than `width`.
 #[inline(always)]
 fn leading<N: Id>(numbers: &[N], low: u64, width: u64) -> usize {
     let outside = |number: &N| number.wide().wrapping_sub(low) >= width;

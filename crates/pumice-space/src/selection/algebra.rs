@@ -175,7 +175,8 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// How many of the first items are `before`, found in growing steps: all that are stand first.
+/// The number of leading items that are `before`, found in growing steps: all such items stand
+/// first.
 pub(super) fn passed<T>(items: &[T], before: impl Fn(&T) -> bool) -> usize {
     let mut step = 1;
     while items.get(step).is_some_and(&before) {

@@ -37,7 +37,7 @@ impl Axis {
         Self { first, last, phase: 0, stride: len, block: len }
     }
 
-    /// From HDF5's parameters.
+    /// The axis with HDF5's parameters.
     pub(crate) fn new(parameters: HyperslabAxis, axis: usize) -> Result<Self, SpaceError> {
         let HyperslabAxis { start, stride, count, block } = parameters;
         let invalid = |reason| Err(SpaceError::InvalidHyperslab { axis, reason });
@@ -119,7 +119,7 @@ impl Axis {
         (self.first..=self.last).contains(&x) && self.offset(x) % self.stride < self.block
     }
 
-    /// How many selected cells come before the selected cell `x`.
+    /// The number of selected cells before the selected cell `x`.
     pub(crate) fn index_of(&self, x: u64) -> u64 {
         if self.is_contiguous() {
             // Without a division: nearly all axes are so.

@@ -223,7 +223,7 @@ impl Boxes {
         sound
     }
 
-    /// How many runs the boxes have one by one, saturating; `None` if one lies outside `dims`.
+    /// The number of runs of the boxes one by one, saturating; `None` if one lies outside `dims`.
     pub(crate) fn run_count(&self, dims: &[u64]) -> Option<u64> {
         let mut runs = 0u64;
         for ranges in self.ranges.chunks_exact(self.rank) {
@@ -319,7 +319,7 @@ fn joined_from(ranges: &[(u64, u64)], dims: &[u64]) -> usize {
     (ranges.len() - full).saturating_sub(1)
 }
 
-/// How many runs a box has, saturating.
+/// The number of runs of a box, saturating.
 fn rows_of(ranges: &[(u64, u64)], dims: &[u64]) -> u64 {
     let slower = &ranges[..joined_from(ranges, dims)];
     slower.iter().fold(1, |rows, range| rows.saturating_mul(range.1 - range.0 + 1))

@@ -13,11 +13,11 @@ use std::ops::Range;
 
 /// The blocks of a set, by dimension.
 pub(super) struct FlatTree {
-    /// All dimensions but the last.
+    /// Entries of all dimensions but the last.
     levels: Vec<Vec<Entry>>,
     /// First and last coordinate of each stretch of the last dimension.
     leaves: Vec<(u64, u64)>,
-    /// Where the open node of each dimension begins, the last dimension included.
+    /// The beginning of the open node of each dimension, the last one included.
     begin: Vec<usize>,
     /// The last box pushed: the path of open nodes.
     path: Ranges,

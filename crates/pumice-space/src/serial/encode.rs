@@ -15,7 +15,7 @@ use crate::selection::Kind;
 use crate::{Hyperslab, Selection, SpaceError, UNLIMITED};
 use pumice_bytes::Writer;
 
-/// Which encoding of hyperslabs and points to write.
+/// The version in which hyperslabs and points are encoded.
 ///
 /// ```
 /// use pumice_space::{Selection, serial::{HyperslabVersion, encode_selection_with}};

@@ -39,7 +39,7 @@ pub(super) struct Stored {
 }
 
 /// [`FractalHeap::for_each_block`] calls it for every direct block: with the length of its prefix
-/// if the block exists, its address and size, and whether it is in a table.
+/// if the block exists, its place, and whether it is in a table.
 type Visit<'a> = dyn FnMut(Option<u64>, Stored, bool) -> Result<()> + 'a;
 
 /// The place of a new block: its table, its number there, its place in the heap and its size.

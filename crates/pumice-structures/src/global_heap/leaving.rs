@@ -127,7 +127,7 @@ impl GlobalHeap {
 
     /// Gives back new collections to which no element refers.
     pub(super) fn free_empty(&self, writing: &mut Writing, done: u64) {
-        // A commit that is under way takes care of what is in them.
+        // A commit under way removes their objects.
         if writing.committing {
             return;
         }

@@ -125,7 +125,7 @@ impl GlobalHeap {
             let size = [LARGE_COLLECTION, MIN_COLLECTION].into_iter().find(fits)?;
             Some(MovePlan { from, size })
         };
-        // The fewer are moved, the likelier there is room for them.
+        // The fewer objects are moved, the likelier there is room for them.
         let first = starts.partition_point(|start| plan(start).is_none());
         Ok(starts.get(first).and_then(plan))
     }
@@ -135,7 +135,7 @@ impl GlobalHeap {
         let mut writing = self.writing();
         if writing.moving != Some(plan) {
             self.close(&mut writing)?;
-            // What has room behind that is where the file is to be cut.
+            // Collections behind that are where the file is to be cut.
             writing.roomy.retain(|&address, _| address < plan.from);
             writing.moving = Some(plan);
         }

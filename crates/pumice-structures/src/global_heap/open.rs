@@ -72,7 +72,7 @@ impl Open {
         let mut encoded = Vec::with_capacity(object.len() + 32);
         global_heap::put_object(index as u16, object, context, &mut encoded);
         let end = self.used + encoded.len();
-        // Behind it, the header of what is free; the rest is not looked at.
+        // Behind it, the header of the free space; the rest is ignored.
         let header = global_heap::object_length(0, context);
         if size - end >= header {
             encoded.put_zeros(8);

@@ -20,7 +20,7 @@ pub(super) struct Readers(Mutex<Moments>);
 #[derive(Default)]
 struct Moments {
     now: u64,
-    /// How many readers began at a moment and are not done.
+    /// The number of readers that began at a moment and are not done.
     begun: BTreeMap<u64, usize>,
 }
 

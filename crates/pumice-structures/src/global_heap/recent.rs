@@ -29,8 +29,8 @@ impl Recent {
 
     /// Notes that no element refers to an object.
     pub(super) fn give_back(&mut self, index: u32, moment: u64, bytes: usize) {
-        // Two writers may have found it in the same element. What leaves with a commit must not leave before:
-        // that would take out what has its index by then.
+        // Two writers may have given it back for the same element. An object that leaves with a
+        // commit must not leave before: its index would be another object's by then.
         if let std::collections::btree_map::Entry::Vacant(entry) = self.dead.entry(index) {
             entry.insert(Some(moment));
             self.live = self.live.saturating_sub(1);
@@ -55,7 +55,7 @@ impl Recent {
     /// Notes that objects have gone.
     pub(super) fn remove(&mut self, gone: &[u16]) {
         gone.iter().for_each(|&index| _ = self.dead.remove(&u32::from(index)));
-        // As far as is known; what is left is counted again when it goes.
+        // An estimate; the rest is counted again when it goes.
         self.room = 0;
     }
 

@@ -163,7 +163,7 @@ impl GlobalHeap {
         if writing.freed.contains(&address) || self.medium.is_kept(address, length) != Some(true) {
             return;
         }
-        // Of what was open just now, more is known.
+        // More is known of the collection that was open just now.
         let known = writing.recent.contains_key(&address);
         if !known && writing.open.as_ref().is_none_or(|open| open.address != address) {
             writing.remember(address, room, u32::from(last) + 1);

@@ -28,9 +28,9 @@ fn formats(sizes: Sizes) -> Vec<RecordFormat> {
 struct Case {
     kind: IndexKind,
     maximum: &'static [u64],
-    /// Where runs of chunks begin.
+    /// The coordinates where runs of chunks begin.
     starts: &'static [&'static [u64]],
-    /// How many chunks there are along each axis that this test uses.
+    /// The number of chunks along each axis that this test uses.
     counts: &'static [u64],
 }
 

@@ -96,7 +96,7 @@ impl Built {
     }
 }
 
-/// Where the checksum of the block at `start` stands: behind the bytes that it is the checksum of.
+/// The offset of the checksum of the block at `start`, behind the bytes that it covers.
 fn checksum_of(file: &[u8], start: usize, length: usize) -> Option<usize> {
     let block = &file[start..start + length];
     (4..=length - 4).find(|&at| {

@@ -230,7 +230,7 @@ fn nodes_that_cannot_be_split_or_merged_are_refused_before_there_is_a_record() {
     }
 }
 
-/// What happens to a tree.
+/// A change of a tree.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u64),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// How two manifests differ.
+/// The differences of two manifests.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// The differences.

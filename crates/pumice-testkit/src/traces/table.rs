@@ -11,7 +11,7 @@ use pumice_trace::simulate::{PrivateCaches, Score, optimum, replay};
 
 use super::{CHUNK, Sample};
 
-/// How many times the named size the caches are, in quarters.
+/// The sizes of caches in quarters of the named size.
 pub const SIZES: [u64; 4] = [1, 2, 4, 6];
 
 /// All figures.
@@ -19,9 +19,9 @@ pub const SIZES: [u64; 4] = [1, 2, 4, 6];
 pub struct Table {
     /// The policies, in the order of the columns.
     pub policies: Vec<PolicyKind>,
-    /// One for each trace and size.
+    /// A row for each trace and size.
     pub rows: Vec<Row>,
-    /// One for each trace.
+    /// An entry for each trace.
     pub equal: Vec<Equal>,
 }
 
@@ -30,11 +30,11 @@ pub struct Table {
 pub struct Row {
     /// The trace.
     pub name: &'static str,
-    /// How many chunks the cache holds.
+    /// The number of chunks that the cache holds.
     pub cache: u64,
-    /// With knowledge of the future.
+    /// The optimum's score.
     pub optimum: Score,
-    /// With each policy.
+    /// The score of each policy.
     pub scores: Vec<Score>,
 }
 
@@ -47,7 +47,7 @@ pub struct Equal {
     pub title: &'static str,
     /// HDF5.
     pub private: Score,
-    /// With each policy.
+    /// The score of each policy.
     pub scores: Vec<Score>,
 }
 
@@ -75,7 +75,7 @@ impl Table {
         self.mean(|row| row.optimum.hit_percentage() - row.scores[column].hit_percentage())
     }
 
-    /// How many times as many misses as the optimum the policy in a column has, on average.
+    /// The average of a policy's misses divided by the optimum's.
     pub fn misses(&self, column: usize) -> f64 {
         self.mean(|row| row.scores[column].misses as f64 / row.optimum.misses.max(1) as f64)
     }

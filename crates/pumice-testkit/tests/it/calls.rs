@@ -31,7 +31,7 @@ fn counted() -> (File, Context, Arc<FaultyStore>) {
     (file, context, store)
 }
 
-/// How many calls `work` makes.
+/// The number of calls that `work` makes.
 fn calls_of(store: &FaultyStore, work: impl FnOnce()) -> usize {
     let before = store.calls().len();
     work();

@@ -33,7 +33,7 @@ fn kinds() -> Vec<(&'static str, FileOptions)> {
     ]
 }
 
-/// Where the parts of a store for such a file begin.
+/// The offsets of the parts of a store for such a file.
 fn starts(kind: &str) -> Vec<u64> {
     match kind {
         "split" => ByKind::Split.starts(),
@@ -525,7 +525,7 @@ fn run(
     store.calls()
 }
 
-/// What another program would find in the file now.
+/// The contents that another program would find in the file now.
 fn read_copy(memory: &PartedMemory, at: &str) -> Content {
     read(Arc::new(memory.copied())).unwrap_or_else(|error| panic!("{at}: {error}"))
 }

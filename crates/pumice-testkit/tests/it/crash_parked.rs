@@ -1,4 +1,4 @@
-//! What a program leaves that ends while one call changes more of a chunk index than may wait in memory.
+//! A program ends while one call changes more of a chunk index than may wait in memory.
 
 use pumice::{Context, File, FileOptions, FileSpaceStrategy, LibraryVersion};
 use pumice_testkit::recording::RecordingStore;

@@ -96,7 +96,7 @@ fn run(arguments: &[String]) -> Output {
     Command::new("bash").args(["-c", &limited, program]).args(arguments).output().unwrap()
 }
 
-/// How many files were walked, if all went well.
+/// The number of files walked, if all went well.
 fn check(output: &Output) -> Result<u64, String> {
     let (text, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -96,7 +96,7 @@ enum Step {
 /// The datasets of requests for several.
 const MANY: [usize; 5] = [PACKED, SPARSE, FLAT, DIRECT, EARLY];
 
-/// What a dataset must hold.
+/// The expected values of a dataset.
 #[derive(Clone, PartialEq)]
 struct Model {
     shape: [u64; 2],
@@ -255,7 +255,7 @@ fn read(number: usize, dataset: &Dataset, from: Selection) -> pumice::Result<Vec
     Ok(dataset.read_strings(from)?.iter().map(number).collect())
 }
 
-/// What a step is about to change: dataset, place, value.
+/// The change of a step: dataset, place, value.
 fn intended(models: &[Model], step: &Step) -> Vec<(usize, usize, i32)> {
     let block = |dataset: usize, start, count, seed: Option<i32>| {
         let places = models[dataset].places(start, count).into_iter().enumerate();

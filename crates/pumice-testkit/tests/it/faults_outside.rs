@@ -111,7 +111,7 @@ fn places(start: [u64; 2], count: [u64; 2]) -> impl Iterator<Item = usize> {
     rows.flat_map(move |row| columns.clone().map(move |column| (row * SHAPE[1] + column) as usize))
 }
 
-/// What a step is to change: dataset, place, value.
+/// The change of a step: dataset, place, value.
 fn intended(step: Step) -> impl Iterator<Item = (usize, usize, i32)> {
     let (dataset, start, count, seed) = match step {
         Step::Write { dataset, start, count, seed } => (dataset, start, count, seed),

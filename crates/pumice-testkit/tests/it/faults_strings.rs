@@ -6,7 +6,7 @@ use pumice_store::MemoryStore;
 use pumice_testkit::faults::{Fault, FaultyStore};
 use std::sync::Arc;
 
-/// How many strings there are in each of two columns, and how many rows a chunk has.
+/// The number of strings in each of two columns, and the rows of a chunk.
 const COUNT: usize = 120;
 const CHUNK: u64 = 10;
 /// Bytes of the cache: a few chunks.

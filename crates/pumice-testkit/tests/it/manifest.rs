@@ -18,7 +18,7 @@ struct Case {
     manifest: Option<PathBuf>,
 }
 
-/// What came of a file.
+/// The result for a file.
 enum Outcome {
     Compared(Comparison),
     /// h5py does not open it; we do.

@@ -16,7 +16,7 @@ fn folder() -> Option<PathBuf> {
     None
 }
 
-/// What h5dump shows for the elements of the first dataset: `KIND "file/path"`.
+/// The output of h5dump for the elements of the first dataset: `KIND "file/path"`.
 fn shown(ddl: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(ddl).unwrap();
     let kinds = ["GROUP \"", "DATASET \"", "DATATYPE \"", "ATTRIBUTE \"", "REGION"];
@@ -25,7 +25,7 @@ fn shown(ddl: &Path) -> Vec<String> {
     lines.map(|line| line.split('"').nth(1).unwrap_or_default().to_string()).collect()
 }
 
-/// Where our references lead, in the same words.
+/// The targets of our references, in the same words.
 fn followed(folder: &Path, name: &str) -> Result<Vec<String>> {
     let file = open(&folder.join(name))?;
     let mut found = Vec::new();

@@ -8,7 +8,7 @@ use pumice_testkit::recording::RecordingStore;
 use std::sync::Arc;
 
 const APPENDS: u64 = 40;
-/// How many readers have the file open at a time.
+/// The number of readers that have the file open at a time.
 const READERS: usize = 5;
 
 /// Ways to make a dataset that grows along its first axis.

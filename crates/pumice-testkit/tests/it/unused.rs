@@ -20,7 +20,7 @@ fn corpus() -> Option<PathBuf> {
     files.is_dir().then_some(files)
 }
 
-/// What h5dump prints of a file, as far as it is of a bearable length.
+/// The output of h5dump for a file, up to a bearable length.
 fn dump(path: &Path) -> Option<Vec<u8>> {
     // The name of the file is in the first line.
     let shown = "h5dump -p \"$1\" 2>&1 | head -c 1000000";

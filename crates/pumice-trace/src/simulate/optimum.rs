@@ -43,7 +43,7 @@ pub fn optimum(trace: &Trace, capacity: u64) -> Score {
     score
 }
 
-/// For each access, when its chunk is used next.
+/// The next use of each access's chunk.
 fn next_uses(trace: &Trace) -> Vec<u64> {
     let mut upcoming = vec![NEVER; trace.chunks()];
     let mut next = vec![NEVER; trace.len()];

@@ -32,8 +32,7 @@ pub struct PrivateCaches {
     pub bytes: u64,
     /// Hash slots of each dataset's cache.
     pub slots: u64,
-    /// The share of the cache in which complete chunks are searched for before others leave, from 0
-    /// to 1.
+    /// How far the first hand walks before the second starts, from 0 to 1.
     pub w0: f64,
 }
 

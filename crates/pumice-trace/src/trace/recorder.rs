@@ -7,7 +7,7 @@ use pumice_cache::{ChunkCache, Layout, Observer, Usage};
 
 use super::{Access, Numbers, TraceError, TraceWriter};
 
-/// Where a trace goes.
+/// The target of a trace.
 type Sink = Box<dyn Write + Send>;
 
 /// Writes accesses in the order in which the cache reports them. After an error it writes nothing

@@ -1,4 +1,4 @@
-//! What policies make of traces, beside the optimum.
+//! Policies on traces, beside the optimum.
 
 use proptest::prelude::*;
 

@@ -134,7 +134,7 @@ fn store(word: u128, bytes: &mut [u8], order: ByteOrder) {
     reorder(bytes, order);
 }
 
-/// From the given order to little-endian, or back: both are the same step.
+/// Converts between the given byte order and little-endian; both directions are the same step.
 fn reorder(bytes: &mut [u8], order: ByteOrder) {
     match order {
         ByteOrder::Little => {}

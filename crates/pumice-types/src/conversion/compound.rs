@@ -158,7 +158,7 @@ fn collect_parts(
     Ok(complete)
 }
 
-/// Where a part lies in each of a row of elements.
+/// The offset of a part in each of a row of elements.
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     element: usize,
@@ -182,7 +182,7 @@ fn copy_strided(size: usize, source: &[u8], from: Stride, target: &mut [u8], to:
     }
 }
 
-/// As `copy_strided`, with a size that makes each copy one load and one store.
+/// Copies strided parts of a fixed size, each by one load and one store.
 fn copy_fixed<const SIZE: usize>(source: &[u8], from: Stride, target: &mut [u8], to: Stride) {
     let elements = source.chunks_exact(from.element);
     for (read, written) in elements.zip(target.chunks_exact_mut(to.element)) {

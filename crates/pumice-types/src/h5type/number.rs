@@ -67,7 +67,7 @@ unsafe impl<const N: usize> H5Type for FixedText<N> {
     }
 }
 
-/// As h5py stores it: an enumeration of a byte with the names `FALSE` and `TRUE`.
+/// Stored as by h5py: an enumeration of a byte with the names `FALSE` and `TRUE`.
 // SAFETY: it is not plain.
 unsafe impl H5Type for bool {
     const PLAIN: bool = false;
@@ -95,7 +95,7 @@ unsafe impl H5Type for bool {
     }
 }
 
-/// As h5py stores it: a compound of `r` and `i`.
+/// Stored as by h5py: a compound of `r` and `i`.
 #[cfg(feature = "complex")]
 mod complex {
     use super::*;

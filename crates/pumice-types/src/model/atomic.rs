@@ -28,7 +28,7 @@ pub enum BitPadding {
     One,
 }
 
-/// How the leading bit of a float's mantissa is kept.
+/// The leading bit of a float's mantissa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MantissaNormalization {
     /// Not normalised.
@@ -103,7 +103,7 @@ pub struct Float {
     pub high_padding: BitPadding,
     /// Bits inside the number that belong to none of its parts.
     pub internal_padding: BitPadding,
-    /// How the mantissa's leading bit is kept.
+    /// The leading bit of the mantissa.
     pub normalization: MantissaNormalization,
     /// Position of the sign bit.
     pub sign_location: u8,
@@ -180,15 +180,15 @@ pub struct Time {
     pub precision: u16,
 }
 
-/// How a string that is shorter than its bytes ends.
+/// The end of a string that is shorter than its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StringPadding {
-    /// At the first null byte, which is always there.
+    /// A null byte, which is always there.
     #[default]
     NullTerminate,
-    /// With null bytes, none when the string fills its bytes.
+    /// Null bytes, none if the string fills its bytes.
     NullPad,
-    /// With spaces.
+    /// Spaces.
     SpacePad,
 }
 
@@ -207,7 +207,7 @@ pub enum CharacterSet {
 pub struct FixedString {
     /// Bytes of an element.
     pub size: u32,
-    /// How a shorter string ends.
+    /// The padding of a shorter string.
     pub padding: StringPadding,
     /// Encoding of the characters.
     pub charset: CharacterSet,

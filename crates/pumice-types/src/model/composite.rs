@@ -8,7 +8,7 @@ use super::{CharacterSet, Datatype, Float, Integer, StringPadding};
 pub struct Member {
     /// Its name, unique in the compound.
     pub name: String,
-    /// Where it starts, in bytes from the compound's start.
+    /// Its offset in bytes from the compound's start.
     pub offset: u32,
     /// The datatype of the member.
     pub datatype: Datatype,
@@ -109,7 +109,7 @@ pub enum VarLenKind {
     Sequence,
     /// A string.
     String {
-        /// How the string ends.
+        /// The end of the string.
         padding: StringPadding,
         /// Encoding of its characters.
         charset: CharacterSet,

@@ -1,11 +1,12 @@
-//! From text to a tree, by recursive descent. Errors name the character they are at.
+//! Parsing an expression to a tree, by recursive descent. Errors name the character that they are
+//! at.
 
 use super::{Node, Operator};
 use crate::TypeError;
 
-/// How deep parentheses and signs may be nested.
+/// The deepest nesting of parentheses and signs.
 const MOST_DEPTH: usize = 200;
-/// How many operations an expression may have: a tree may be as deep.
+/// The most operations of an expression, which bound the depth of its tree.
 const MOST_OPERATIONS: usize = 1000;
 
 pub(super) fn parse(expression: &str) -> Result<Node, TypeError> {

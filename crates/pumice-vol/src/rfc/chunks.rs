@@ -22,13 +22,8 @@ pub(crate) struct ChunkInfo {
 }
 
 /// `H5D_struct_chunk_iter_op_t`.
-type Operator = unsafe extern "C" fn(
-    *const Hsize,
-    *mut ChunkInfo,
-    *mut u64,
-    *mut Hsize,
-    *mut c_void,
-) -> c_int;
+type Operator =
+    unsafe extern "C" fn(*const Hsize, *mut ChunkInfo, *mut u64, *mut Hsize, *mut c_void) -> c_int;
 
 fn kind_of(dataset: &Dataset) -> c_int {
     if dataset.is_sparse() { SPARSE as c_int } else { VARIABLE_LENGTH as c_int }

@@ -135,8 +135,8 @@ pub(crate) unsafe extern "C" fn H5Pget_filter3(
     answer(api, c"H5Pget_filter3", FAIL, || {
         let filters = property(api, list)?.own(section(section_number)?);
         let found = filters.get(index as usize);
-        let found = found
-            .ok_or_else(|| Fault::Invalid(format!("the section has no filter {index}")))?;
+        let found =
+            found.ok_or_else(|| Fault::Invalid(format!("the section has no filter {index}")))?;
         let to = Answer { flags, buf_size, buf, namelen, name, config: filter_config };
         // SAFETY: the caller's promise.
         Ok(unsafe { to.fill(found) })
@@ -163,8 +163,8 @@ pub(crate) unsafe extern "C" fn H5Pget_filter_by_id3(
     answer(api, c"H5Pget_filter_by_id3", FAIL, || {
         let filters = property(api, list)?.own(section(section_number)?);
         let found = filters.iter().find(|one| c_int::from(one.id) == filter);
-        let found = found
-            .ok_or_else(|| Fault::NotFound(format!("the section has no filter {filter}")))?;
+        let found =
+            found.ok_or_else(|| Fault::NotFound(format!("the section has no filter {filter}")))?;
         let to = Answer { flags, buf_size, buf, namelen, name, config: filter_config };
         // SAFETY: the caller's promise.
         Ok(unsafe { to.fill(found) })

@@ -59,7 +59,7 @@ fn framed(
     let divided: Vec<usize> =
         (0..chunk.len()).filter(|&axis| axis != along && !decided(axis)).collect();
     for &axis in &divided {
-        // The last one makes up for the others where the side along the axis is decided.
+        // The last side compensates for the others if the side along the axis is fixed.
         let last = decided(along) && divided.len() > 1 && divided.last() == Some(&axis);
         let wanted = if last { others(&chunk, axis).min(lengths[axis]) } else { chunk[axis] };
         chunk[axis] = divisor(shape[axis], wanted);
@@ -76,7 +76,8 @@ fn divisor(length: u64, side: u64) -> u64 {
     if length <= side || side == 0 {
         return side;
     }
-    // From two thirds of the side to one and a half of it, or twice: of lengths such as powers of two, one is there.
+    // From two thirds of the side to one and a half of it, or twice: lengths such as powers of two
+    // have a divisor there.
     let (least, most) =
         (length.div_ceil(side.saturating_mul(2)), length.div_ceil(side.div_ceil(2)));
     let near = (least.max(1)..=most.min(least.saturating_add(4096)))

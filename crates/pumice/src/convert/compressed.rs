@@ -229,7 +229,7 @@ impl Dataset {
             let all = bounded(&Selection::all(), shape)?;
             let compressed = match shape.iter().all(|size| *size <= WINDOW) {
                 true => self.read_compressed_of(&all, lines)?,
-                // Lines that nobody has written cost nothing if they are not named one by one.
+                // Unwritten lines cost nothing if they are not listed one by one.
                 false => Compressed::of(lines, 0, count, &self.read_defined::<T>(&all)?)?,
             };
             Ok((shape.clone(), compressed))

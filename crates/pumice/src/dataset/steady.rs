@@ -59,7 +59,7 @@ pub(crate) fn in_one_extent_each<R>(
             return done;
         }
         tried += 1;
-        // From now on only those come in between that are under way: one for each thread at most.
+        // From now on only resizes that are under way can interfere: at most one for each thread.
         if tried == TRIES {
             held.extend(datasets.iter().map(|dataset| dataset.state.hold_extent()));
         }

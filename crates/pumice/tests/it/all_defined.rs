@@ -5,7 +5,7 @@ use pumice::{Dataset, DatasetBuilder, Datatype, File, Lines, Selection, Value};
 
 const SHAPE: [u64; 2] = [5, 4];
 
-/// What a read of each of the cells gives, in the order of the coordinates.
+/// The result of reading each of the cells, in the order of the coordinates.
 fn values_at(dataset: &Dataset, coordinates: &[u64]) -> Vec<Value> {
     let rank = dataset.shape().len();
     let points = Selection::points(rank, coordinates.to_vec()).unwrap();

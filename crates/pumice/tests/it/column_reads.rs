@@ -43,7 +43,7 @@ fn create(file: &File, name: &str, cells: &Cells, values: Vec<FilterSpec>, plain
     dataset.write_at(&Points::columns([&rows, &columns]).unwrap(), &values).unwrap();
 }
 
-/// What columns hold, in order of rows.
+/// The contents of columns, in order of rows.
 fn found(dataset: &Dataset, selection: &Selection) -> Cells {
     let all = dataset.read_columns::<u32, i32>(selection).unwrap();
     assert_eq!(dataset.defined_columns::<u32>(selection).unwrap(), all.coordinates);

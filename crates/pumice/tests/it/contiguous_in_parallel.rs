@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(20);
 #[derive(Default)]
 struct Gated {
     inner: MemoryStore,
-    /// How many have come, and whether they are let go.
+    /// The number of calls that have come, and whether they may go on.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
 }

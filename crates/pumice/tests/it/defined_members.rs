@@ -57,7 +57,7 @@ fn value(number: i32) -> Value {
     ])
 }
 
-/// What is to be read of it.
+/// The members to read.
 fn row(number: i32) -> Row {
     let weight = f64::from(number) / 4.0;
     Row { parts: [Part { weight }, Part { weight: -weight }], size: number.into() }

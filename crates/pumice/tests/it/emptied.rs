@@ -13,7 +13,7 @@ const LIMITS: [(LibraryVersion, usize); 4] = [
     (LibraryVersion::LATEST, 512 << 10),
 ];
 
-/// What is made in a group and taken out of it again.
+/// The things that are created in a group and removed again.
 struct Content {
     name: &'static str,
     make: fn(&Group),

@@ -173,7 +173,7 @@ fn a_file_is_edited_through_a_link_of_a_file_that_is() {
     assert!(!objects(&pair.b).contains(&"/g/d".to_owned()));
 }
 
-/// What a program that ends now leaves of a file.
+/// The state of a file that a program would leave if it ended now.
 fn left(path: &Path) -> File {
     File::options().open_bytes(std::fs::read(path).unwrap()).unwrap()
 }

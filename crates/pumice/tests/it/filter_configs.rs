@@ -1,4 +1,4 @@
-//! What was asked of filters in words, as HDF5 2.3's draft keeps it: version 3 of the filter pipeline message.
+//! Text configurations of filters in HDF5 2.3's draft: version 3 of the filter pipeline message.
 
 use pumice::{CopyOptions, File, FilterSpec, LibraryVersion, MemoryStore, Store};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use pumice::{
 };
 use std::sync::Arc;
 
-/// What one block of a header may have unused: libhdf5 joins more than 64 KiB and loses it.
+/// The most unused bytes of a header's block: libhdf5 joins more than 64 KiB and loses it.
 const MOST_UNUSED: u64 = 33 << 10;
 
 fn reopened(store: &Arc<MemoryStore>) -> File {

@@ -1,4 +1,4 @@
-//! What is deleted in one opening makes room for what is made in another.
+//! Space of objects deleted in one opening is used by the next ones.
 
 use pumice::{File, LibraryVersion};
 

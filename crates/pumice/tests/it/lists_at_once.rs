@@ -8,7 +8,7 @@ fn texts(count: usize, salt: usize) -> Strings {
     (0..count).map(|at| "pumice floats ".repeat(2)[..(at * 7 + salt) % 24].to_owned()).collect()
 }
 
-/// What `all` is with `part` from number `first` on.
+/// `all` with `part` from number `first` on.
 fn replaced(all: &Strings, first: usize, part: &Strings) -> Strings {
     let new = first..first + part.len();
     (0..all.len())

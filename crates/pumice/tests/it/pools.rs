@@ -33,7 +33,7 @@ fn watched(what: &str, act: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What an application does with a number.
+/// The application's work on a number.
 type Task<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// One dataset of a kind, of a file with a cache of its own.

@@ -1,4 +1,4 @@
-//! What is refused says what is wrong, and what to do.
+//! Refusals say what is wrong, and what to do.
 
 use pumice::types::{Bitfield, ByteOrder};
 use pumice::{

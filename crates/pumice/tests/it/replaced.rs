@@ -235,7 +235,7 @@ fn pages_of_an_index_that_was_deleted_are_not_written() {
     }
 }
 
-/// What was moved, and what stands beside it, is what was written.
+/// Checks moved data, and the data beside it.
 fn check(path: &Path, layout: &str) {
     check_in(&File::open(path).unwrap(), layout, layout);
 }

@@ -414,7 +414,7 @@ fn the_conversion_buffer_is_as_large_as_was_asked_for() {
     }
 }
 
-/// What a file is asked for that is open already.
+/// Options for a file that is open already.
 fn opened(
     path: &Path,
     change: impl FnOnce(pumice::FileOptions) -> pumice::FileOptions,

@@ -65,7 +65,7 @@ impl Store for Counting {
     }
 }
 
-/// What makes a chunk go past the cache.
+/// Two ways to make a chunk go past the cache.
 #[derive(Clone, Copy, Debug)]
 enum Past {
     Larger,

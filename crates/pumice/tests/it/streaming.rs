@@ -40,7 +40,7 @@ fn rows(first: u64) -> Compressed<f64> {
     }
 }
 
-/// What `work` needs at most.
+/// The most memory that `work` needs.
 fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
     memory::reset();
     let done = work();

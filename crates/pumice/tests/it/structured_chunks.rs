@@ -155,7 +155,7 @@ fn structured_chunk_functions_on_other_datasets_fail() {
     }
 }
 
-/// What is wrong with a chunk, and what the error must speak of.
+/// A fault of a chunk, and the word that the error must have.
 fn refused(spoil: impl FnOnce(&mut [StoredSection; 2]), offset: [u64; 2], about: &str) {
     let file = File::in_memory().unwrap();
     let dataset = builder(&file).no_filters().create("d").unwrap();

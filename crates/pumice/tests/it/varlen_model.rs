@@ -88,7 +88,7 @@ fn value(datatype: &Datatype, random: &mut Random) -> Value {
     }
 }
 
-/// What cells that were never written read as.
+/// The value of unwritten cells.
 fn fill(datatype: &Datatype) -> Value {
     match datatype {
         Datatype::Integer(_) => Value::Integer(0),

@@ -45,7 +45,7 @@ fn check(dataset: &Dataset, model: &Model, name: &str) {
     }
 }
 
-/// What strings, lists of bytes and records hold, as text.
+/// Strings, lists of bytes and records as text.
 fn texts(values: Vec<Value>) -> Vec<String> {
     let text = |value: Value| match value {
         Value::Null => String::new(),

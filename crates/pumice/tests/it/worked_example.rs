@@ -21,7 +21,7 @@ const VALUES: [i32; 3] = [0x11, 0x22, 0x33];
 /// Section 1: the values one after another.
 const SECTION_1: [u8; 12] = [0x11, 0, 0, 0, 0x22, 0, 0, 0, 0x33, 0, 0, 0];
 
-/// What every section 0 begins with: dataspace message, encoding version 0, lengths of 8 bytes.
+/// The beginning of every section 0: dataspace message, encoding version 0, lengths of 8 bytes.
 const OPENING: [u8; 3] = [1, 0, 8];
 /// Length and bytes of the extent that Pumice writes: version 1, no maximum, 10 cells.
 const EXTENT: [u8; 20] = [16, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0];

@@ -191,7 +191,7 @@ impl Differ<'_> {
         Ok(more)
     }
 
-    /// Tells lines, behind a header if they are the first.
+    /// Prints lines, behind a header if they are the first.
     fn tell_lines(
         &mut self,
         names: &[String; 2],

@@ -13,18 +13,18 @@ use pumice::types::{
 use pumice::{Datatype, Element, Heaped};
 use std::fmt::Write;
 
-/// From how many bytes on values are compared by several threads.
+/// The bytes from which on several threads compare values.
 const PARALLEL_BYTES: usize = 64 << 10;
 
 /// Two references whose objects are still to be compared, by address.
 pub(super) struct Reference {
     pub(super) first: u64,
     pub(super) second: u64,
-    /// How many bytes were told before it.
+    /// The bytes printed before it.
     pub(super) after: usize,
 }
 
-/// How elements of two datatypes are compared.
+/// The comparison of elements of two datatypes.
 pub(super) struct Plan {
     sizes: [usize; 2],
     kind: Kind,
@@ -354,11 +354,11 @@ fn address(element: &[u8]) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// How a difference counts.
+/// The verdict on a difference.
 enum Verdict {
     Equal,
     Different,
-    /// With a relative difference.
+    /// A difference with its relative size.
     Relative(f64),
     /// Relative to zero.
     Incomparable,

@@ -23,7 +23,7 @@ pub(super) struct Differ<'a> {
     /// Whether one side has an object that the other lacks.
     pub(super) unlike: bool,
     pub(super) failed: bool,
-    /// How many references were followed to where we are.
+    /// The number of references that were followed to this object.
     pub(super) depth: usize,
     /// Whether the next reported difference needs the header before it.
     pub(super) wants_header: bool,
@@ -197,7 +197,7 @@ impl<'a> Differ<'a> {
         Ok(1)
     }
 
-    /// Tells that one side alone has something.
+    /// Reports that only one side has something.
     pub(super) fn only_in(&mut self, side: usize, what: &str) -> Result<()> {
         match self.options.explains {
             true => self.print(&format!("<{what}> is only in <{}>\n", self.options.files[side])),
@@ -247,7 +247,7 @@ impl<'a> Differ<'a> {
         Ok(found)
     }
 
-    /// Tells an error and goes on.
+    /// Reports an error and goes on.
     fn fail(&mut self, error: &anyhow::Error) -> Result<u64> {
         self.out.flush()?;
         failure::report(error);

@@ -1,4 +1,4 @@
-//! Where differences are told: a header before the first one, then a line for each.
+//! The output of differences: a header before the first one, then a line for each.
 
 use super::options::Options;
 use super::types::dimensions;
@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
         self.relative
     }
 
-    /// How many bytes were told, without the header.
+    /// The number of bytes printed, without the header.
     pub(super) fn told(&self) -> usize {
         self.told
     }

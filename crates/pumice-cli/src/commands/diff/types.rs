@@ -1,4 +1,4 @@
-//! Which datatypes and extents can be compared.
+//! Datatypes and extents that can be compared.
 
 use super::objects::Differ;
 use anyhow::Result;

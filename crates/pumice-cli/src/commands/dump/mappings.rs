@@ -1,4 +1,4 @@
-//! Where the elements of a virtual dataset are.
+//! The mappings of virtual datasets.
 
 use super::objects::Dumper;
 use crate::region::parts;

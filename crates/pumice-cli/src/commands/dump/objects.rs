@@ -36,7 +36,7 @@ pub(super) struct Dumper<'a> {
     pub(super) other_files: Vec<Arc<(String, Atlas)>>,
     /// The bits of integers that are being printed.
     pub(super) bits: Option<(u32, u32)>,
-    /// How many references were followed to where we are.
+    /// The number of references that were followed to this object.
     pub(super) depth: usize,
     pub(super) options: &'a Options,
     pub(super) sinks: &'a mut Sinks,

@@ -116,7 +116,7 @@ impl Wanted {
     }
 }
 
-/// In which form values are written to a file.
+/// The form of values in a binary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {
     Native,
@@ -234,7 +234,7 @@ impl Options {
         Order { by_creation: self.by_creation, descending: self.descending }
     }
 
-    /// How values look.
+    /// The style of values.
     pub(super) fn style(&self) -> Style {
         Style { escape: self.escape, float: self.float.clone(), ..Style::default() }
     }

@@ -12,13 +12,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How far links lead from file to file.
+/// The most links from file to file that are followed.
 const MAX_DEPTH: usize = 64;
 
 /// The files that were entered.
 #[derive(Default)]
 pub(super) struct Outside {
-    /// How many links lead to where we are.
+    /// The number of links that were followed to this file.
     depth: usize,
     /// The file that was asked for.
     first: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Where the defined cells of a sparse dataset are: blocks and points, with their values if wanted.
+//! The defined cells of a sparse dataset as blocks and points, with their values if wanted.
 //!
 //! The form is that of the RFC on sparse data: values stand a level deeper than in dense datasets, behind
 //! coordinates without a colon, each point on a line of its own.

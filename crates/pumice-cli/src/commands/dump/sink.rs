@@ -1,5 +1,5 @@
-//! Where a dump goes: the description, values of datasets and values of attributes, each to standard
-//! output, to a file or nowhere. h5dump replaces files without being asked.
+//! The targets of a dump: the description, values of datasets and values of attributes go to
+//! standard output, to a file or nowhere. h5dump replaces files without being asked.
 
 use super::options::Options;
 use crate::target;
@@ -53,7 +53,7 @@ impl Sinks {
         Ok(self.places.len() - 1)
     }
 
-    /// Where a stream goes.
+    /// The target of a stream.
     pub(super) fn of(&mut self, stream: Stream) -> &mut dyn Write {
         let place = self.place(stream);
         &mut *self.places[place]

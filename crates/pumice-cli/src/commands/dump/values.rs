@@ -120,7 +120,7 @@ impl Dumper<'_> {
         printed
     }
 
-    /// How values of a datatype look here.
+    /// The renderer for values of a datatype.
     pub(super) fn renderer(&mut self, datatype: &Datatype) -> Result<Renderer> {
         let refers = datatype.has_references();
         let names = refers.then(|| self.names());

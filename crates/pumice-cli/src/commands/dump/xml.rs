@@ -21,7 +21,7 @@ use pumice::{
 };
 use std::collections::HashMap;
 
-/// Where h5dump says that the schema is.
+/// The place of the schema, as h5dump prints it.
 const SCHEMA: &str = "http://www.hdfgroup.org/HDF5/XML/schema/HDF5-File.xsd";
 const DEFINITION: &str = "http://www.hdfgroup.org/HDF5/XML/DTD/HDF5-File.dtd";
 
@@ -37,7 +37,7 @@ pub(super) struct XmlDumper<'a> {
     atlas: Atlas,
     /// Numbers of paths that no object has.
     invented: HashMap<String, u64>,
-    /// How many objects were met again.
+    /// The number of objects that were met again.
     repeated: u64,
 }
 

@@ -24,11 +24,11 @@ pub(super) struct Batches<'a> {
     arithmetic: Option<Arithmetic>,
     rule: Duplicates,
     order: Order,
-    /// How many chunks there are, by axis.
+    /// The number of chunks along each axis.
     chunks: Vec<u64>,
     numbering: Numbering,
     sorter: Option<Sorter>,
-    /// Where a temporary file may be made.
+    /// The path for a temporary file.
     temporary: &'a Path,
     /// The range of cells written so far, by axis.
     bounds: Option<Vec<RangeInclusive<u64>>>,
@@ -68,7 +68,7 @@ impl<'a> Batches<'a> {
         })
     }
 
-    /// How many entries were taken so far.
+    /// The number of entries taken so far.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }

@@ -66,7 +66,7 @@ impl Numbering {
     }
 }
 
-/// How cells are spelt in a run: number, value, mark.
+/// The bytes of a cell in a run: number, value, mark.
 #[derive(Clone, Copy, Debug)]
 struct Spelling {
     number: usize,
@@ -99,7 +99,7 @@ impl Spelling {
 pub(super) struct Sorter {
     numbering: Numbering,
     spelling: Spelling,
-    /// Where the temporary file is made.
+    /// The path of the temporary file.
     path: PathBuf,
     file: Option<fs::File>,
     /// The runs of the file.
@@ -200,7 +200,7 @@ fn sorted<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<(K, u32)> {
     keys
 }
 
-/// How far a run was merged.
+/// The progress of merging a run.
 #[derive(Debug, Default)]
 struct Cursor {
     /// A piece of the run, and where its next record is.

@@ -44,7 +44,7 @@ pub(super) fn print(out: &mut impl Write, file: &File, title: &str, inside: &str
     Ok(failures == 0)
 }
 
-/// Which entries are the last of their groups.
+/// Whether each entry is the last of its group.
 fn lasts(entries: &[Entry]) -> Vec<bool> {
     // Of each level, whether something follows in the same group.
     let mut follows: Vec<bool> = Vec::new();
@@ -293,7 +293,7 @@ fn logical(extent: &Extent, dataset: &Dataset) -> Option<u64> {
     extent.cells()?.checked_mul(dataset.datatype().size() as u64)
 }
 
-/// How many times larger the elements would be without compression and holes.
+/// The bytes of elements divided by stored bytes.
 fn ratio(logical: Option<u64>, stored: u64) -> Option<String> {
     if stored == 0 {
         return None;

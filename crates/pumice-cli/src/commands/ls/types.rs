@@ -200,7 +200,8 @@ fn push_precision(
     }
 }
 
-/// Where libhdf5 has a member in memory: texts of variable length before it are pointers there.
+/// The offset of a member in libhdf5's memory: texts of variable length before it are pointers
+/// there.
 fn offset_in_memory(compound: &Compound, offset: u32) -> u64 {
     let before = compound.members.iter().filter(|member| member.offset < offset);
     let less = before.map(|member| member.datatype.size() as u64 - memory_size(&member.datatype));

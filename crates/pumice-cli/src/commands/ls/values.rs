@@ -33,7 +33,7 @@ impl<W: Write> Lister<'_, W> {
         if empty || refers { Ok(writeln!(self.out)?) } else { Ok(()) }
     }
 
-    /// Says that values cannot be printed where they would stand.
+    /// Prints, in place of values, that they cannot be printed.
     fn or_excuse(&mut self, shown: Result<()>) -> Result<()> {
         if shown.as_ref().is_err_and(|error| !failure::is_broken_pipe(error)) {
             writeln!(self.out, "{:1$}Unable to print data.", "", EXCUSE)?;

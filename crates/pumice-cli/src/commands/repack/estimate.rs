@@ -1,4 +1,4 @@
-//! How large a file would become, from a sample of each dataset.
+//! An estimate of the new file's size, from a sample of each dataset.
 
 use super::plan::{Fate, Planner};
 use super::{Kind, Table};
@@ -7,7 +7,7 @@ use crate::numbers;
 use anyhow::Result;
 use pumice::{Dataset, File, Keep, Remade};
 
-/// How many blocks of a dataset are tried.
+/// The number of sampled blocks of a dataset.
 const BLOCKS: u64 = 4;
 
 /// Prints the estimate for each dataset.

@@ -140,11 +140,11 @@ pub(super) struct Options {
     pub(super) merge: bool,
     pub(super) prune: bool,
     pub(super) phase_change: Option<(u16, u16)>,
-    /// From how many bytes on messages of a kind are shared.
+    /// The least size for which messages of a kind are shared.
     pub(super) shared: Vec<(SharedKind, u32)>,
     /// The alignment: from how many bytes on, and to multiples of which number.
     pub(super) alignment: Option<(u64, u64)>,
-    /// How many bytes are put aside for metadata at a time.
+    /// Bytes that are set aside for metadata at a time.
     pub(super) metadata_block: Option<u64>,
     pub(super) minimum: u64,
     pub(super) user_block_file: Option<PathBuf>,

@@ -26,13 +26,13 @@ const COMPARABLE_LEVEL: u32 = 4;
 /// The result for a dataset with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// As asked.
+    /// The dataset is stored as requested.
     Remade,
     /// The dataset is smaller than the minimum for filters.
     TooSmall,
     /// Its filters do not suit it.
     Impossible,
-    /// It cannot be stored like that.
+    /// The dataset cannot be stored as requested.
     Uncreated,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// How a dataset is stored as it was asked for.
+    /// The requested storage of a dataset.
     fn asked(&self, file: &File, dataset: &Dataset) -> Result<Option<Remade>> {
         let Asked { layout, filters, keep } = self.options.requests.of(dataset.path());
         let datatype = match self.options.native {
@@ -157,7 +157,7 @@ impl<'a> Planner<'a> {
         Ok(Some(Remade { builder, keep }))
     }
 
-    /// Which cells are defined in a sparse copy, or why that cannot be said.
+    /// The defined cells of a sparse copy; an error if they are unknown.
     fn keep(
         &self,
         dataset: &Dataset,
@@ -194,7 +194,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Says that references in a fill value lead nowhere in another file, if any leads somewhere in this one.
+/// Warns that references in a fill value become null in another file, if any is not null in this
+/// one.
 fn tell_of_lost_references(dataset: &Dataset) {
     let datatype = dataset.datatype();
     if !datatype.refers_to_objects() {

@@ -1,4 +1,4 @@
-//! Which filters and layouts were asked for, and for which datasets.
+//! Requests for filters and layouts, and their datasets.
 //!
 //! Lists of defined cells, excluded values and sections belong to the `-l` before them; those
 //! before the first `-l` are for all datasets without their own.
@@ -7,7 +7,7 @@ use super::defined::Locations;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pumice::{FilterSpec, Scaling, Section, SzipCoding};
 
-/// How a dataset is to be stored.
+/// A requested layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LayoutRequest {
     Compact,
@@ -60,7 +60,7 @@ impl SectionRequest {
     }
 }
 
-/// Which cells of a dataset that becomes sparse are defined.
+/// The requested defined cells of a dataset that becomes sparse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeepRequest {
     Listed(Locations),
@@ -207,13 +207,13 @@ impl Requests {
         }
     }
 
-    /// Says which cells of the datasets of the last `-l` are defined.
+    /// Adds defined cells for the datasets of the last `-l`.
     pub(super) fn add_keep(&mut self, keep: &KeepRequest) -> Result<()> {
         let scope = self.scope.clone();
         self.each(scope.as_deref(), |object| object.add_keep(keep))
     }
 
-    /// Says which sections the filters that follow are for.
+    /// Sets the sections of the filters that follow.
     pub(super) fn set_sections(&mut self, text: &str) -> Result<()> {
         let sections = match text.trim() {
             "all" => None,

@@ -11,7 +11,7 @@ use pumice::{Dataset, Datatype, File, Group, Node};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// How long datasets took.
+/// The time that datasets took.
 pub(super) struct Times {
     last: Instant,
     by_path: HashMap<String, f64>,

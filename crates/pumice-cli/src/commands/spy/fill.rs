@@ -1,4 +1,4 @@
-//! How full the chunks of a dataset are.
+//! The fill level of a dataset's chunks.
 
 use crate::numbers;
 use crate::style::{Role, Style};

@@ -12,7 +12,7 @@ use crate::formats::Symmetry;
 use std::fmt;
 use std::io::BufRead;
 
-/// How entries are given.
+/// The form of a file's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listing {
     /// Row, column and value of each entry.
@@ -92,7 +92,7 @@ pub(crate) struct Header {
     pub(crate) symmetry: Symmetry,
     pub(crate) rows: u64,
     pub(crate) columns: u64,
-    /// How many entries the file states to have.
+    /// The number of entries that the file states.
     pub(crate) entries: u64,
 }
 
@@ -294,7 +294,7 @@ fn sizes<R: BufRead>(
     }
 }
 
-/// How many values an array has.
+/// The number of values of an array.
 fn array_entries(rows: u64, columns: u64, symmetry: Symmetry) -> Option<u64> {
     let all = rows.checked_mul(columns)?;
     match symmetry {

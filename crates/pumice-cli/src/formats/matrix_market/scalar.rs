@@ -5,7 +5,7 @@ use pumice::types::{Datatype, H5Type};
 
 /// A value of one field of the Matrix Market format.
 pub(crate) trait Scalar: Copy {
-    /// How many words a value has.
+    /// The number of words of a value.
     const WORDS: usize;
     /// The name of a value in messages.
     const NAME: &'static str;

@@ -70,7 +70,7 @@ impl<'a> Rewriting<'a> {
         let mut batch = Vec::new();
         let mut bytes = 0_u64;
         for chunk in affected {
-            // Of a chunk that goes as a whole, only what it refers to matters.
+            // Of a chunk that is deleted, only its references matter.
             if matches!(chunk.fate, Fate::Gone) && !self.dataset.uses_global_heap() {
                 changes.gone.push(chunk.key);
                 continue;

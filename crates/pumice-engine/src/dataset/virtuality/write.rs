@@ -163,7 +163,8 @@ impl Virtual {
         if self.written().iter().any(known) {
             return;
         }
-        // A file that keeps this one open, or is this one, commits by itself, or with those that this one has led to.
+        // A file that keeps this one open, or is this one, commits by itself, or as one that this
+        // file has led to.
         let Some(kept) = KeptFile::new(self.number, file) else { return };
         self.written().push(kept);
     }
@@ -190,7 +191,7 @@ impl Virtual {
                 again.extend(written);
                 return Err(error);
             }
-            // It has chunks that filters refuse, and stays open with them. The others can be committed.
+            // It has refused chunks, and stays open with them. The other files can be committed.
             all = all.and(Err(error));
         }
         all

@@ -81,7 +81,7 @@ fn a_dataset_that_was_changed_and_forgotten_while_another_opened_it_is_opened_ag
         let opened = DatasetState::open(&file, &file.object(address)?)?;
         count.set(count.get() + 1);
         if count.get() == 1 {
-            // Somebody else uses it meanwhile, and many others, so that it is forgotten.
+            // Another handle uses it meanwhile, and so many others that it is forgotten.
             let other = open(&file, address)?;
             other.resize(&[6])?;
             write(&other, 3, &[4, 5, 6]);
@@ -113,7 +113,7 @@ fn a_dataset_that_was_deleted_while_another_opened_it_is_never_listed_again() {
     assert!(message.contains("has been deleted"), "{message}");
     assert!(!file.datasets().contains(address), "another may come to be at its address");
     file.commit().unwrap();
-    // Its space is free, and the next one that is there is what is found.
+    // Its space is free, and the next dataset there is the one that is found.
     let next = made(&file, "next");
     assert_eq!(next, address, "this test would see the old one in its place");
     let next = open(&file, next).unwrap();

@@ -81,7 +81,7 @@ const STRETCHES: usize = 4;
 const SHARE: usize = 32;
 const STRETCH: (usize, usize) = (128, 512);
 
-/// How long the stream will probably be once compressed.
+/// The estimated length of the compressed stream, in bits.
 #[inline(always)]
 pub(super) fn estimated_bits<N: Number>(values: &[N]) -> u64 {
     let mut estimate = Estimate::default();
@@ -108,7 +108,7 @@ impl Default for Estimate {
 }
 
 impl Estimate {
-    /// Looks at a stretch.
+    /// Adds a sample.
     #[inline(always)]
     pub(super) fn add<N: Number>(&mut self, stretch: &[N]) {
         count_bytes(stretch, &mut self.histogram);
@@ -146,7 +146,7 @@ fn count_bytes<N: Number>(values: &[N], histogram: &mut [u32; 256]) {
 /// Numbers that must repeat together to count as a repetition: fewer repeat by chance.
 const PHRASE: usize = 12;
 
-/// How many of these numbers begin a phrase that occurred before.
+/// The number of these values that begin a phrase that occurred before.
 #[inline(always)]
 fn repeated<N: Number>(values: &[N]) -> usize {
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -212,7 +212,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// How many of these bytes stand for large numbers.
+/// The number of these bytes that mark large numbers.
 fn count_large(small: &[u8]) -> usize {
     // As many as a byte can count at a time, so that a register holds many counters.
     let counts = small.chunks(128).map(|part| {

@@ -26,7 +26,7 @@ use crate::location::varint::{put_varint, varint};
 use crate::location::{NAME, corrupt};
 use pumice_bytes::Reader;
 
-/// How a stream would be packed.
+/// The parameters of packing a stream.
 pub(super) struct Parameters {
     /// `k` of each block.
     low_bits: Vec<u8>,
@@ -138,7 +138,7 @@ pub(super) fn encode<N: Number>(values: &[N], parameters: &Parameters, out: &mut
 #[inline(always)]
 fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
-    // Every write is of a whole word; what lies beyond the end is cut off again.
+    // Every write is a whole word; bytes beyond the end are cut off again.
     out.resize(start + bytes + 8, 0);
     let mut ones = Ones { place: &mut out[start..], bits: 0, filled: 0 };
     for (block, low_bits) in values.chunks(BLOCK).zip(&parameters.low_bits) {
@@ -149,7 +149,7 @@ fn put_unary<N: Number>(values: &[N], parameters: &Parameters, bytes: usize, out
 
 /// Writes unary numbers to bytes that are zero.
 struct Ones<'a> {
-    /// From the byte on that the next bit goes to.
+    /// The bytes from the one on that gets the next bit.
     place: &'a mut [u8],
     /// The bits of that byte that are known, and how many they are; fewer than eight.
     bits: u64,
@@ -194,7 +194,7 @@ impl Ones<'_> {
         (self.bits, self.filled) = (word.checked_shr(filled & !7).unwrap_or(0), filled % 8);
     }
 
-    /// One number of any size.
+    /// Appends one number of any size.
     fn put(&mut self, zeros: u64) {
         let end = zeros.saturating_add(u64::from(self.filled));
         if end >= 8 {

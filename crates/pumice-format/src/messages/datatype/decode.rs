@@ -14,7 +14,7 @@ use pumice_types::{
     StringPadding, Time, VarLen, VarLenKind,
 };
 
-/// How deep datatypes may be nested.
+/// The deepest nesting of datatypes.
 const MAX_DEPTH: u8 = 32;
 /// The least bytes that a member of a compound takes: name, offset, type.
 const MIN_MEMBER: usize = 10;

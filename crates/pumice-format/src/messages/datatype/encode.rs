@@ -282,7 +282,7 @@ fn encode_members(
     for member in &compound.members {
         encode_name(&member.name, version, out)?;
         out.put_uint(u64::from(member.offset), width);
-        // Dimensions of the member, which are those of an array type since version 2.
+        // Dimensions of the member; since version 2 an array type has them.
         out.put_zeros(if version == 1 { 28 } else { 0 });
         encode_nested(&member.datatype, era, out)?;
     }

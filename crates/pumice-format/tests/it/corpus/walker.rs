@@ -13,7 +13,7 @@ use pumice_format::symbol_table_node::SymbolTableNode;
 use pumice_format::{Context, DecodeError, UNDEFINED};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a walk has seen.
+/// The result of a walk.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) objects: usize,
@@ -220,7 +220,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// What we decode we also encode, and the encoding means the same.
+/// Encodes a decoded structure, and checks that the encoding means the same.
 fn check_round_trip(message: &Message, context: &Context) {
     let Ok(raw) = message.to_raw(context.sizes, 0) else { return };
     let back = Message::from_raw(&raw, context);

@@ -145,7 +145,7 @@ impl BTree1 {
         {
             return Err(damaged(address, format!("at most {most} children"), size).into());
         }
-        // Only what is full from the leaf up without a gap must be split.
+        // Only full nodes from the leaf up, without a gap, must be split.
         let full = sizes.iter().rev().take_while(|&&size| size == most).count();
         for &(address, place) in &path[path.len() - full..] {
             self.load_neighbours(address, io)?;
@@ -162,7 +162,7 @@ impl BTree1 {
         *dirty = true;
         let parent = parent.ok_or_else(super::unloaded)?;
         let count = parts.children.len();
-        // Where chunks are appended, what is left behind stays nearly full.
+        // Where chunks are appended, the left node stays nearly full.
         let at = match (parts.left, parts.right) {
             (_, UNDEFINED) if place + 1 >= count => count * 9 / 10,
             (UNDEFINED, _) if place == 0 => count / 10 + 1,

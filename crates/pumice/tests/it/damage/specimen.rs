@@ -12,9 +12,9 @@ use std::ops::Range;
 pub(crate) struct Specimen {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// Where values stand without a checksum.
+    /// The ranges of values without a checksum.
     pub(crate) exposed: Vec<Range<usize>>,
-    /// What is followed by its checksum, which is not part of the range.
+    /// A range with its checksum behind it, not included.
     pub(crate) blocks: Vec<Range<usize>>,
 }
 

@@ -14,16 +14,16 @@ pub(crate) struct Walker {
     context: Context,
 }
 
-/// What was found in a file, by path.
+/// The contents of a file, by path.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     objects: BTreeMap<String, Object>,
 }
 
-/// What was found of an object; nothing where there was an error.
+/// The contents of an object; nothing where there was an error.
 #[derive(Debug, Default)]
 struct Object {
-    /// What protects itself by checksums: attributes, members, shape, type, defined cells.
+    /// Parts that checksums protect: attributes, members, shape, type, defined cells.
     sure: BTreeMap<&'static str, Option<Vec<u8>>>,
     /// Values, which may be stored without checksum.
     values: BTreeMap<&'static str, Option<Vec<u8>>>,
@@ -34,7 +34,7 @@ impl Walker {
         Self { context: Context::builder().threads(1).build().unwrap() }
     }
 
-    /// What is in a file; `None` if it cannot be opened.
+    /// Reads the contents of a file; `None` if it cannot be opened.
     pub(crate) fn walk(&self, bytes: Vec<u8>) -> Option<Contents> {
         let file = File::options().context(&self.context).open_bytes(bytes).ok()?;
         let mut contents = Contents::default();

@@ -57,7 +57,7 @@ pub(crate) fn set_message(
     });
 }
 
-/// Where the messages of a version 2 object header begin and end. Pumice stores no times.
+/// The ranges of a version 2 object header's messages. Pumice stores no times.
 fn message_area(bytes: &[u8], address: usize) -> (usize, usize) {
     assert_eq!(bytes[address..address + 5], *b"OHDR\x02");
     let width = 1 << (bytes[address + 5] & 3);

@@ -20,7 +20,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// As HDF5 names it.
+    /// HDF5's name of the type.
     pub(super) fn name(self) -> &'static str {
         match self {
             Type::Group => "H5G_GROUP",
@@ -31,7 +31,7 @@ impl Type {
         }
     }
 
-    /// As people name it.
+    /// The common name of the type.
     pub(super) fn word(self) -> &'static str {
         match self {
             Type::Group => "group",
@@ -67,7 +67,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Of the two files that are compared; `same` says that they are one.
+    /// The identities for two files; `same` says that they are one.
     pub(super) fn new(files: [&File; 2], same: bool) -> Self {
         let mut numbers = HashMap::new();
         for (side, file) in files.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Files {
 
 /// An object or link that was found.
 pub(super) struct Found {
-    /// How many bytes of the path before it are the beginning of its own.
+    /// The number of bytes that the path shares with the one before it.
     keep: usize,
     /// The rest of the path.
     tail: Box<str>,
@@ -103,7 +103,7 @@ pub(super) struct Found {
     parent: Option<usize>,
 }
 
-/// All that is below a group, and itself.
+/// A group and everything below it.
 pub(super) struct Listing {
     /// The common beginning of paths; empty for the root group.
     pub(super) root: String,
@@ -214,7 +214,7 @@ struct Level {
     /// Addresses of groups that were entered since a link was followed, in the level where that happened: up to
     /// the next link, all are in one file.
     entered: HashSet<u64>,
-    /// Which level that is.
+    /// The number of the level.
     start: usize,
 }
 

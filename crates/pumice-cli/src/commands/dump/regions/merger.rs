@@ -8,7 +8,7 @@ use crate::cells;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How many blocks wait at once, at most; beyond that, blocks that could still grow do not.
+/// The most blocks that wait at once; beyond that, blocks that could still grow do not.
 const MAX_WAITING: usize = 1 << 17;
 
 /// A block by its first and last cells.
@@ -24,7 +24,7 @@ type Sides = Vec<[u64; 2]>;
 /// Boxes that may go on along an axis.
 #[derive(Default)]
 struct Level {
-    /// Where the boxes are on the axes before.
+    /// The coordinates of the boxes on the axes before.
     prefix: Vec<u64>,
     open: BTreeMap<Sides, Range<u64>>,
     /// The index up to which boxes were looked through.

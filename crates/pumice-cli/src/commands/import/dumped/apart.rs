@@ -17,7 +17,7 @@ pub(in crate::commands) struct Undo {
 }
 
 impl Undo {
-    /// For a file that shall be as it was if something fails.
+    /// An undo list for a file that is to be restored after a failure.
     pub(in crate::commands) fn wanted() -> Self {
         Self { paths: Some(Vec::new()) }
     }

@@ -40,7 +40,7 @@ pub(super) struct New {
     undefined_fill: bool,
     fill_time: Option<FillTime>,
     allocation: Option<AllocationTime>,
-    /// How many cells are defined, and of how many, where it is told.
+    /// The number of defined cells and of all, if the text has it.
     pub(super) counted: Option<(u64, u64)>,
     /// The regions of defined cells whose values have not been read yet.
     pub(super) regions: Vec<Region>,

@@ -354,7 +354,7 @@ impl Reader<'_> {
 }
 
 impl New {
-    /// How many bytes all elements take, if that can be told.
+    /// The bytes of all elements, if they can be computed.
     fn bytes(&self) -> Option<u64> {
         let Some(Ok(datatype)) = &self.datatype else { return None };
         let cells = self.space.as_ref()?.shape.iter();

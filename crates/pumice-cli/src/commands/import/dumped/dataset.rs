@@ -60,7 +60,7 @@ impl Reader<'_> {
         self.complete(&path, &mut new, &mut dataset)
     }
 
-    /// All has been told of a dataset.
+    /// Completes a dataset at the end of its text.
     fn complete(&mut self, path: &str, new: &mut New, dataset: &mut Option<Dataset>) -> Result<()> {
         if new.linked {
             return Ok(());

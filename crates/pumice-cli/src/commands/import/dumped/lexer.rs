@@ -23,7 +23,7 @@ pub(super) struct Lexer<'a> {
     line: Vec<u8>,
     at: usize,
     number: u64,
-    /// Where elements begin on the line.
+    /// The column where elements begin.
     indent: usize,
     peeked: Option<Token>,
     /// Whether elements are read: texts among these may have quotes inside.

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// How much of a file is looked at to tell text from bytes.
+/// The bytes of a file that are read to tell text from bytes.
 const LOOK: usize = 4096;
 
-/// Where values are.
+/// The source of values.
 pub(super) enum Outside<'a> {
     /// Nothing has been read yet.
     Unknown(PathBuf),
@@ -50,7 +50,7 @@ fn is_text(head: &[u8], fits: bool) -> bool {
 pub(super) struct Bytes {
     name: String,
     input: BufReader<File>,
-    /// How many bytes the file has.
+    /// The length of the file.
     pub(super) length: u64,
 }
 
@@ -68,7 +68,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// Where the next bytes are.
+    /// The offset of the next bytes.
     pub(super) fn place(&mut self) -> Result<u64> {
         self.input.stream_position().with_context(|| format!("read {}", self.name))
     }

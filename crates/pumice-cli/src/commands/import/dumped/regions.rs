@@ -1,4 +1,5 @@
-//! Where defined cells are: `REGION_TYPE BLOCK  (2,2)-(4,7)` and `REGION_TYPE POINT  (5,9), (11,1)`.
+//! The regions of defined cells: `REGION_TYPE BLOCK  (2,2)-(4,7)` and `REGION_TYPE POINT  (5,9),
+//! (11,1)`.
 
 use super::lexer::{Lexer, Token};
 use crate::cells;
@@ -44,7 +45,7 @@ impl Region {
         Ok(())
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub(super) fn cells(&self, rank: usize) -> u64 {
         match self {
             Self::Block(..) => {

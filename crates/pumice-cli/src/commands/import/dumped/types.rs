@@ -192,7 +192,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// How many elements there are.
+    /// The number of elements.
     pub(super) fn cells(&self) -> u64 {
         match self.null {
             true => 0,

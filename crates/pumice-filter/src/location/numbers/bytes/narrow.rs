@@ -9,7 +9,7 @@ pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> u
     cells::find_large(block, places)
 }
 
-/// As above.
+/// Never called: no `Wide` exists here.
 pub(super) fn add_up(
     _: Wide,
     block: &[u8; BLOCK],

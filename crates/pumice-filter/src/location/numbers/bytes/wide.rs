@@ -13,14 +13,14 @@ use crate::location::numbers::{BLOCK, Beside};
 use pumice_wide::Wide;
 use std::arch::x86_64::*;
 
-/// As [`find_large`](super::cells::find_large).
+/// [`find_large`](super::cells::find_large) in wide registers.
 #[inline(always)]
 pub(super) fn find_large(_: Wide, block: &[u8; BLOCK], places: &mut Places) -> usize {
     // SAFETY: the processor has AVX2 and BMI, or nobody could have passed a `Wide`.
     unsafe { find(block, places) }
 }
 
-/// As [`add_up`](super::cells::add_up).
+/// [`add_up`](super::cells::add_up) in wide registers.
 #[inline(always)]
 pub(super) fn add_up(
     _: Wide,

@@ -215,7 +215,7 @@ fn sum_low(list: &mut [u32], begin: u32, low: Low<'_>, next: u64, beside: &mut i
     }
 }
 
-/// As [`sum_low`], in wide registers as far as possible.
+/// [`sum_low`] in wide registers as far as possible.
 #[inline(always)]
 fn sum_wide(
     has: Wide,

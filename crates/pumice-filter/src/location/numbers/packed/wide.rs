@@ -12,8 +12,9 @@ use crate::location::numbers::Beside;
 use pumice_wide::Wide;
 use std::arch::x86_64::*;
 
-/// As [`sum_low_any`](super::cells::sum_low_any), of as many whole groups as can be done; says how many
-/// numbers that was, too. There are [`MOST_WIDE`] low bits at most. Takes a step `beside` for every group.
+/// [`sum_low_any`](super::cells::sum_low_any) for as many whole groups as possible; also returns
+/// how many numbers that was. There are at most [`MOST_WIDE`] low bits. Takes a step `beside` for
+/// every group.
 #[inline]
 pub(super) fn sum_low(
     _: Wide,
@@ -28,15 +29,15 @@ pub(super) fn sum_low(
     unsafe { sum_groups(list, begin, low, next, beside) }
 }
 
-/// Where the low bits of a group's numbers are.
+/// The places of the low bits of a group's numbers.
 struct Places {
     /// For each number the four bytes that its low bits are in.
     bytes: [u8; 32],
-    /// How far up they are in those.
+    /// The shift of the low bits within those bytes.
     shifts: [u32; GROUP],
 }
 
-/// For every number of low bits.
+/// The places for every number of low bits.
 static PLACES: [Places; MOST_WIDE as usize + 1] = {
     let mut all = [const { Places { bytes: [0; 32], shifts: [0; GROUP] } }; MOST_WIDE as usize + 1];
     let mut bits = 0;
