@@ -259,6 +259,9 @@ impl SparseChunk {
         } else {
             let list = self.cells.as_list()?;
             let dims = [self.cells.cells() / width.max(1), width];
+            if list.len() as u64 > FEW_IN_ROW.saturating_mul(dims[0]) {
+                return None;
+            }
             let start = [u64::from(rows.start), u64::from(columns.start)];
             let count = [rows.len() as u64, columns.len() as u64];
             let found = run_widely(ListBlock { cells: &self.cells, dims, start, count })?;
@@ -350,6 +353,10 @@ impl SparseChunk {
         pieces(self.values(), element, subset.len(), runs)
     }
 }
+
+/// So many cells of a row are looked at in less time than one is sought. With 13, a column took four fifths of the time of a
+/// dense read that seeks them, with 50 more than twice as long (`forms` of `bench/`, a busy machine).
+const FEW_IN_ROW: u64 = 16;
 
 /// Bytes that are copied at once, though fewer may be wanted.
 const FEW: usize = 32;
