@@ -305,9 +305,7 @@ impl<F: Family> Shared<F> {
 }
 
 /// The shares of chunks, and those of data that are not in chunks.
-fn divided<'m, F: Family, A: Access<F>>(
-    shares: Vec<Share<'m, F, A>>,
-) -> (Vec<Item<'m, F, A>>, Vec<Passing<'m, F, A>>) {
+fn divided<'m, F: Family, A: Access<F>>(shares: Vec<Share<'m, F, A>>) -> Divided<'m, F, A> {
     let (mut items, mut unchunked) = (Vec::with_capacity(shares.len()), Vec::new());
     for share in shares {
         match &share.member.data {
@@ -317,6 +315,9 @@ fn divided<'m, F: Family, A: Access<F>>(
     }
     (items, unchunked)
 }
+
+/// Shares of chunks, and of data that are not in chunks.
+type Divided<'m, F, A> = (Vec<Item<'m, F, A>>, Vec<Passing<'m, F, A>>);
 
 /// A share of a request of data that are not in chunks, and those data.
 type Passing<'m, F, A> = (Share<'m, F, A>, &'m dyn Unchunked<F>);

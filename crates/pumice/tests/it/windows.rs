@@ -304,7 +304,7 @@ fn all_rows_are_those_of_a_plain_table_however_they_come() {
                 dataset.write_cells(cells).unwrap();
             }
             for (rows, columns) in [(401, 300), (350, 300), (349, 211)] {
-                dataset.resize(&[rows, columns]).unwrap();
+                dataset.resize([rows, columns]).unwrap();
                 file.flush().unwrap();
                 let mut expected = Compressed::new(Lines::Rows);
                 expected.pointers.push(0);
