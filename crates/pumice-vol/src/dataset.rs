@@ -5,7 +5,7 @@ use crate::convert;
 use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
-use crate::fault::{Fault, Result, answer, done};
+use crate::fault::{Fault, Result, answer, checked, done};
 use crate::handle::{Handle, Kind, List, check_list, close, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
@@ -101,7 +101,21 @@ fn check_access(api: &Api, dapl: Hid, elsewhere: bool) -> Result<()> {
     };
     match lengths.iter().any(|&length| length > 0) {
         true => Err(Fault::Unsupported("prefixes of external files and of virtual sources".into())),
-        false => Ok(()),
+        false => check_view(api, dapl),
+    }
+}
+
+/// Refuses views of virtual datasets other than the usual one: to the last element that a source has, without gaps.
+fn check_view(api: &Api, dapl: Hid) -> Result<()> {
+    let (mut view, mut gap) = (1, 0);
+    // SAFETY: plain calls with a list that is open.
+    unsafe {
+        checked((api.H5Pget_virtual_view)(dapl, &mut view), "H5Pget_virtual_view")?;
+        checked((api.H5Pget_virtual_printf_gap)(dapl, &mut gap), "H5Pget_virtual_printf_gap")?;
+    }
+    match (view, gap) {
+        (1, 0) => Ok(()),
+        _ => Err(Fault::Unsupported("views of virtual datasets other than the usual one".into())),
     }
 }
 

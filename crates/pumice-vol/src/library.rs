@@ -173,6 +173,9 @@ api! {
     H5Fget_file_image: fn(Hid, *mut c_void, usize) -> isize;
     H5Pset_file_image: fn(Hid, *mut c_void, usize) -> Herr;
     H5Pget_efile_prefix: fn(Hid, *mut c_char, usize) -> isize;
+    H5Pget_virtual_view: fn(Hid, *mut c_int) -> Herr;
+    H5Pget_virtual_printf_gap: fn(Hid, *mut Hsize) -> Herr;
+    H5Pget_elink_acc_flags: fn(Hid, *mut c_uint) -> Herr;
     H5Pget_virtual_prefix: fn(Hid, *mut c_char, usize) -> isize;
     H5Gopen2: fn(Hid, *const c_char, Hid) -> Hid;
     H5Dopen2: fn(Hid, *const c_char, Hid) -> Hid;

@@ -1,7 +1,7 @@
 //! Where an operation is to take place: `H5VL_loc_params_t` as an object of a file.
 
 use crate::abi::*;
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, checked};
 use crate::handle::{Handle, OpenFile, address, check_list, open, text};
 use crate::order;
 use pumice_engine::group::{self, Found};
@@ -57,7 +57,7 @@ pub(crate) unsafe fn place(from: &Handle, params: *const LocParams) -> Result<Pl
             loc::BY_NAME => {
                 let by = (*params).data.by_name;
                 check_list(from.api(), by.lapl, LINK_ACCESS)?;
-                follow(from, text(by.name)?)
+                with_access(from, follow(from, text(by.name)?)?, by.lapl)
             }
             loc::BY_TOKEN => by_address(from, address(&*(*params).data.by_token)),
             loc::BY_IDX => {
@@ -68,6 +68,36 @@ pub(crate) unsafe fn place(from: &Handle, params: *const LocParams) -> Result<Pl
             other => Err(Fault::Unsupported(format!("locations of kind {other}"))),
         }
     }
+}
+
+/// `H5F_ACC_DEFAULT`: as the file that a link is in.
+const AS_BEFORE: u32 = 0xFFFF;
+
+/// What an external link has led to, with the access that a list asks for.
+fn with_access(from: &Handle, mut place: Place, lapl: Hid) -> Result<Place> {
+    let mut flags = AS_BEFORE;
+    if lapl != DEFAULT && !Arc::ptr_eq(&place.file, &from.file) {
+        // SAFETY: a plain call with a list that is open.
+        let got = unsafe { (from.api().H5Pget_elink_acc_flags)(lapl, &mut flags) };
+        checked(got, "H5Pget_elink_acc_flags")?;
+    }
+    if flags == AS_BEFORE {
+        return Ok(place);
+    }
+    if flags & (file_flags::SWMR_READ | file_flags::SWMR_WRITE) != 0 {
+        return Err(Fault::Unsupported(
+            "external links to files beside their writers (SWMR)".into(),
+        ));
+    }
+    if flags & file_flags::RDWR != 0 && from.file.flags & file_flags::RDWR == 0 {
+        let what = "an external link to a file for writing, from one that is open for reading";
+        return Err(Fault::Invalid(what.into()));
+    }
+    let file = &place.file;
+    let (engine, fapl) = (file.engine.clone(), file.fapl.duplicate());
+    let name = file.name.clone();
+    place.file = Arc::new(OpenFile::new(file.api, engine, name, flags & file_flags::RDWR, fapl));
+    Ok(place)
 }
 
 /// The object at an address of the same file.
