@@ -114,10 +114,10 @@ fn structured(
 fn put_structured(api: &Api, state: &DatasetState, list: Hid) -> Result<()> {
     let Layout::Structured { chunk, .. } = state.layout_message() else { return Ok(()) };
     let (kind, sections): (u32, Vec<Vec<FilterSpec>>) = match &state.layout().storage {
-        Storage::Sparse(sparse, _) => {
+        Storage::Sparse(sparse) => {
             (SPARSE, (0..2).map(|at| sparse.pipeline(at).specs().to_vec()).collect())
         }
-        Storage::VariableLength(layout, _) => {
+        Storage::VariableLength(layout) => {
             let sections: Vec<_> = layout.pipelines().map(|one| one.specs().to_vec()).collect();
             (if sections.len() > 2 { SPARSE } else { VARIABLE_LENGTH }, sections)
         }
@@ -382,9 +382,9 @@ pub(crate) fn put_object_properties(api: &Api, object: &Object, list: Hid) -> Re
 /// The filters of a dense dataset, or those of the values of a structured one.
 pub(crate) fn filters_of(state: &DatasetState) -> Vec<FilterSpec> {
     match &state.layout().storage {
-        Storage::Dense(dense, _) => dense.pipeline().specs().to_vec(),
-        Storage::Sparse(sparse, _) => sparse.pipeline(1).specs().to_vec(),
-        Storage::VariableLength(layout, _) => {
+        Storage::Dense(dense) => dense.pipeline().specs().to_vec(),
+        Storage::Sparse(sparse) => sparse.pipeline(1).specs().to_vec(),
+        Storage::VariableLength(layout) => {
             layout.pipelines().last().map_or(Vec::new(), |heap| heap.specs().to_vec())
         }
         _ => Vec::new(),
