@@ -548,7 +548,7 @@ class Elsewhere(InteropCase):
                 file["r"].id.set_extent((2, 5))
         specification = self.specification("too small")
         specification.op("resize", path="r", shape=[2, 5])
-        with self.assertRaisesRegex(AssertionError, "not all parts"):
+        with self.assertRaisesRegex(AssertionError, "does not contain all parts"):
             self.edit(specification, folder / "v.h5")
 
 

@@ -67,10 +67,10 @@ pub struct DatasetState {
     early: bool,
     /// Whether the first write, which is still to come, takes all space.
     late: Mutex<bool>,
-    fill: Option<Vec<u8>>,
+    fill: Option<Box<[u8]>>,
     layout: Arc<DatasetLayout>,
-    /// The sources of a virtual dataset.
-    sources: Option<Virtual>,
+    /// The sources of a virtual dataset; most datasets have none.
+    sources: Option<Box<Virtual>>,
     /// The layout message, without addresses.
     message: Layout,
     cached: Cached<Hdf5>,
@@ -88,7 +88,7 @@ pub struct DatasetState {
     /// Held while references to the global heap are replaced, from before the old ones are read.
     replacing: Mutex<()>,
     /// Cells with references to the global heap that were overwritten since the file was opened.
-    overwritten: Mutex<moving::Overwritten>,
+    overwritten: Mutex<Option<Box<moving::Overwritten>>>,
     /// Held from making a layout message to storing it, so that an older one never comes last.
     publish: Mutex<()>,
     /// Whether a handle was given out since the dataset was last found idle.
@@ -161,7 +161,7 @@ impl DatasetState {
             null,
             early,
             late: Mutex::new(late),
-            fill,
+            fill: fill.map(Vec::into_boxed_slice),
             layout,
             sources,
             message,
@@ -210,7 +210,7 @@ impl DatasetState {
 
     /// The fill value, if one was set, with the heap objects that it refers to.
     pub fn fill_heaped(&self) -> Result<Option<Heaped>> {
-        self.fill.clone().map(|fill| self.follow(fill)).transpose()
+        self.fill.clone().map(|fill| self.follow(fill.into())).transpose()
     }
 
     /// The fill value, if one was set.
@@ -225,7 +225,7 @@ impl DatasetState {
 
     /// Its sources, if it is virtual.
     pub fn sources(&self) -> Option<&Virtual> {
-        self.sources.as_ref()
+        self.sources.as_deref()
     }
 
     /// The layout message, without addresses.
@@ -359,7 +359,7 @@ impl DatasetState {
 
     /// Whether files that were written through this dataset wait for its commit.
     pub(crate) fn holds_sources(&self) -> bool {
-        self.sources.as_ref().is_some_and(Virtual::holds_written)
+        self.sources().is_some_and(Virtual::holds_written)
     }
 
     /// Writes back its dirty chunks.
@@ -369,7 +369,7 @@ impl DatasetState {
 
     /// Commits other files that were written to through it.
     pub(crate) fn commit_sources(&self) -> Result<()> {
-        self.sources.as_ref().map_or(Ok(()), Virtual::commit_sources)
+        self.sources().map_or(Ok(()), Virtual::commit_sources)
     }
 
     /// Hands its changed metadata to the next commit. The caller holds changes or holds them back.

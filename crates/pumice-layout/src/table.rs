@@ -48,12 +48,15 @@ pub struct ChunkTable {
     /// Whether elements refer to what is elsewhere in the file.
     refers: bool,
     /// Room that has been found and is not yet named by the index, by address.
-    reserved: Mutex<BTreeMap<u64, (Dims, ChunkRecord)>>,
+    reserved: Mutex<Option<Box<Reserved>>>,
     /// Chunks that were written elsewhere because committed metadata named their places.
-    displaced: Mutex<BTreeSet<Dims>>,
+    displaced: Mutex<Option<Box<BTreeSet<Dims>>>>,
     /// A list of all chunks, for whoever asks for one after another.
     listing: Kept,
 }
+
+/// Chunks by the address of their room. Most open datasets are read only, and have no such list.
+type Reserved = BTreeMap<u64, (Dims, ChunkRecord)>;
 
 /// So many displaced chunks are remembered at most.
 const MOST_DISPLACED: usize = 1 << 16;
@@ -277,7 +280,7 @@ impl ChunkTable {
 
     /// Whether [`reserve`](Self::reserve) has found new room at `address`, which nothing refers to yet.
     pub fn is_reserved(&self, address: u64) -> bool {
-        self.reserved().contains_key(&address)
+        self.reserved().as_ref().is_some_and(|reserved| reserved.contains_key(&address))
     }
 
     fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
@@ -294,7 +297,7 @@ impl ChunkTable {
             false => self.medium.allocate_raw(record.size)?,
         };
         record.address = address;
-        self.reserved().insert(address, (key.clone(), record));
+        self.reserved().get_or_insert_default().insert(address, (key.clone(), record));
         Ok(address)
     }
 
@@ -306,7 +309,7 @@ impl ChunkTable {
 
     /// [`enter`](Self::enter) as a part of a larger change.
     pub fn enter_during(&self, _change: &RwLockReadGuard<'_, ()>, address: u64) -> Result<()> {
-        let Some((key, record)) = self.reserved().remove(&address) else { return Ok(()) };
+        let Some((key, record)) = self.take_reserved(address) else { return Ok(()) };
         let mut index = self.index();
         let size = record.size;
         let entered = index.lookup(&*self.medium, &key).and_then(|old| {
@@ -333,24 +336,29 @@ impl ChunkTable {
     }
 
     fn note_displaced(&self, key: Dims) {
-        let mut displaced = self.displaced();
+        let mut place = self.displaced();
+        let displaced = place.get_or_insert_default();
         if displaced.len() < MOST_DISPLACED {
             displaced.insert(key);
         }
     }
 
-    fn displaced(&self) -> MutexGuard<'_, BTreeSet<Dims>> {
+    fn displaced(&self) -> MutexGuard<'_, Option<Box<BTreeSet<Dims>>>> {
         self.displaced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives back room that will not be used.
     pub fn cancel(&self, address: u64) {
-        if let Some((_, record)) = self.reserved().remove(&address) {
+        if let Some((_, record)) = self.take_reserved(address) {
             self.medium.free_raw(address, record.size);
         }
     }
 
-    fn reserved(&self) -> MutexGuard<'_, BTreeMap<u64, (Dims, ChunkRecord)>> {
+    fn take_reserved(&self, address: u64) -> Option<(Dims, ChunkRecord)> {
+        self.reserved().as_mut()?.remove(&address)
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, Option<Box<Reserved>>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

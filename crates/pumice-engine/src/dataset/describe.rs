@@ -41,7 +41,7 @@ pub(super) struct Description {
     pub(super) fill: Option<Vec<u8>>,
     pub(super) layout: DatasetLayout,
     /// The sources of a virtual dataset.
-    pub(super) sources: Option<Virtual>,
+    pub(super) sources: Option<Box<Virtual>>,
     pub(super) message: Layout,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn read(file: &File, object: &Arc<Object>) -> Result<Description> {
         return Ok(description);
     }
     if let Some(parts) = parts {
-        (layout.storage, description.sources) = (Storage::Virtual, Some(parts));
+        (layout.storage, description.sources) = (Storage::Virtual, Some(parts.into()));
     } else if let Some(raw) = object.message(kind::EXTERNAL_FILES) {
         layout.storage = external::storage(file, &layout.geometry, &raw)?;
     }

@@ -70,7 +70,8 @@ fn extend(block: &mut (Dims, Dims), start: &[u64], count: &[u64]) -> bool {
 impl DatasetState {
     /// Remembers that committed strings or sequences in these cells were overwritten.
     pub(super) fn note_overwritten(&self, selection: &Selection, dims: &Dims) {
-        let mut overwritten = self.overwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.overwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        let overwritten = place.get_or_insert_default();
         match selection.as_block(dims) {
             Some((start, count)) => overwritten.add(start, count),
             None => overwritten.unknown = true,
@@ -79,14 +80,15 @@ impl DatasetState {
 
     /// Forgets the remembered blocks, as a resize may have removed cells and brought them back.
     pub(super) fn forget_overwritten(&self) {
-        self.overwritten.lock().unwrap_or_else(PoisonError::into_inner).unknown = true;
+        let mut place = self.overwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        place.get_or_insert_default().unknown = true;
     }
 
     /// Writes the remembered strings and sequences once more, if all of them fit into space before
     /// their own. Sets `moved` if any were moved. All else is committed.
     pub(crate) fn move_overwritten(&self, moved: &mut bool) -> Result<()> {
-        let overwritten =
-            std::mem::take(&mut *self.overwritten.lock().unwrap_or_else(PoisonError::into_inner));
+        let overwritten = self.overwritten.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(overwritten) = overwritten else { return Ok(()) };
         // Strings that cannot be moved stay, and the file keeps its length.
         if overwritten.unknown || !self.waits_with_references() {
             return Ok(());

@@ -253,7 +253,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
         layout.storage = external::storage(file, &layout.geometry, &raw)?;
     } else if let LayoutSpec::Virtual { mappings } = spec.layout {
         let sources = virtuality::Virtual::new(file, mappings);
-        (layout.storage, description.sources) = (Storage::Virtual, Some(sources));
+        (layout.storage, description.sources) = (Storage::Virtual, Some(sources.into()));
     }
     Ok((messages, description))
 }

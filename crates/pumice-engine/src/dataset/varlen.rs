@@ -318,7 +318,7 @@ impl DatasetState {
         }
         match &self.fill {
             Some(fill) if self.datatype.has_varlen() => {
-                self.heap.discard(&self.datatype, fill.clone()).map(drop)
+                self.heap.discard(&self.datatype, fill.to_vec()).map(drop)
             }
             _ => Ok(()),
         }
