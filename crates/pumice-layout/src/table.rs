@@ -50,7 +50,7 @@ pub struct ChunkTable {
     /// Room that has been found and is not yet named by the index, by address.
     reserved: Mutex<Option<Box<Reserved>>>,
     /// Chunks that were written elsewhere because committed metadata named their places.
-    displaced: Mutex<Option<Box<BTreeSet<Dims>>>>,
+    displaced: Mutex<BTreeSet<Dims>>,
     /// A list of all chunks, for whoever asks for one after another.
     listing: Kept,
 }
@@ -336,14 +336,13 @@ impl ChunkTable {
     }
 
     fn note_displaced(&self, key: Dims) {
-        let mut place = self.displaced();
-        let displaced = place.get_or_insert_default();
+        let mut displaced = self.displaced();
         if displaced.len() < MOST_DISPLACED {
             displaced.insert(key);
         }
     }
 
-    fn displaced(&self) -> MutexGuard<'_, Option<Box<BTreeSet<Dims>>>> {
+    fn displaced(&self) -> MutexGuard<'_, BTreeSet<Dims>> {
         self.displaced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

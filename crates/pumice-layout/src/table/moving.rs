@@ -53,7 +53,7 @@ impl ChunkTable {
     /// first, as far as there is such. Says whether any was moved. Changes are held back, and all is
     /// committed.
     pub fn move_displaced(&self) -> Result<bool> {
-        let keys: Vec<Dims> = self.displaced().take().into_iter().flat_map(|keys| *keys).collect();
+        let keys: Vec<Dims> = std::mem::take(&mut *self.displaced()).into_iter().collect();
         let (mut index, medium) = (self.index(), &*self.medium);
         // Where places follow from coordinates, nothing is written elsewhere.
         let mut found = Vec::with_capacity(keys.len());
