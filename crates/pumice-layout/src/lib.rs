@@ -14,7 +14,7 @@
 //!
 //! `dense.rs`, `sparse.rs` and `variable_length.rs` each implement the cache's [`Layout`]; the table of
 //! chunks is its [`ChunkStore`](pumice_cache::ChunkStore), and `contiguous.rs` is
-//! [`Unchunked`](pumice_cache::Unchunked). Nothing here decides what is resident.
+//! [`Unchunked`]. Nothing here decides what is resident.
 
 mod announced;
 mod blocks;
