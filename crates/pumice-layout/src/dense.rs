@@ -36,7 +36,7 @@ impl Dense {
         Self { geometry, table: Arc::new(table), pipeline, dont_filter_partial }
     }
 
-    /// The same for another extent.
+    /// This storage for another extent of the dataset.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
         let (table, pipeline) = (self.table.clone(), self.pipeline.clone());
         Self { geometry, table, pipeline, dont_filter_partial: self.dont_filter_partial }

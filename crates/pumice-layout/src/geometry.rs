@@ -34,7 +34,7 @@ impl Geometry {
         })
     }
 
-    /// The same with another extent.
+    /// This geometry with another extent.
     pub fn with_dims(&self, dims: &[u64]) -> Self {
         Self {
             dims: RwLock::new(dims.into()),

@@ -74,13 +74,13 @@ impl Sparse {
         &self.table
     }
 
-    /// The same for another extent.
+    /// This storage for another extent of the dataset.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
         let (locations, values) = (self.locations.clone(), self.values.clone());
         Self { geometry, table: self.table.clone(), locations, values, plain: self.plain.clone() }
     }
 
-    /// The same, without comparing the checksums that filters add. The checksum of the locations is none
+    /// This storage without a comparison of the checksums that filters add. The checksum of the locations is none
     /// of them: without it, values would land on wrong cells.
     fn unverified(&self) -> Self {
         let (locations, values) = (self.locations.unverified(), self.values.unverified());

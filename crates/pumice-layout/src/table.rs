@@ -76,7 +76,7 @@ impl ChunkTable {
         Self { medium, geometry, index, changeable, in_place, refers, reserved, displaced, listing }
     }
 
-    /// The same, of chunks whose elements refer to what is elsewhere in the file if `refers` says so.
+    /// Says whether elements of the chunks refer to bytes elsewhere in the file, such as strings.
     pub fn referring(self, refers: bool) -> Self {
         Self { refers, ..self }
     }

@@ -86,7 +86,7 @@ impl VariableLength {
         &self.table
     }
 
-    /// The same for another extent.
+    /// This storage for another extent of the dataset.
     pub fn with_geometry(&self, geometry: Arc<Geometry>) -> Self {
         Self {
             geometry,

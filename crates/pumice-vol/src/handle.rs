@@ -353,7 +353,7 @@ impl Handle {
         Ok(self.engine())
     }
 
-    /// The same for changes of objects, links and attributes.
+    /// Fails unless objects, links and attributes can be changed.
     pub(crate) fn changing_objects(&self) -> Result<&Arc<Engine>> {
         let engine = self.changing()?;
         engine.refuse_in_swmr("no object, link or attribute can be made, changed or deleted")?;

@@ -14,7 +14,7 @@ pub struct Source<'a> {
     heap: Option<&'a [u8]>,
     /// In place of `bytes`: what the elements refer to lies one after another.
     lists: Option<Lists<'a>>,
-    /// Whether it has only members of fixed size, of elements that have others.
+    /// Whether the memory has only the members of fixed size of elements with other members.
     members: bool,
     /// How many bytes go through a buffer at a time, if not as many as usual.
     piece: Option<u64>,
@@ -89,12 +89,12 @@ impl<'a> Source<'a> {
         self.piece
     }
 
-    /// The same, if it has only members of fixed size, of elements that have others, or not.
+    /// Says whether the memory has only the members of fixed size of elements with other members.
     pub fn members(self, members: bool) -> Self {
         Self { members, ..self }
     }
 
-    /// Whether it has only members of fixed size, of elements that have others.
+    /// Whether the memory has only the members of fixed size of elements with other members.
     pub fn has_members(&self) -> bool {
         self.members
     }

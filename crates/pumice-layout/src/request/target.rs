@@ -21,7 +21,7 @@ pub struct Target<'a> {
     pieces: Option<Mutex<Vec<Piece>>>,
     /// Whether values are wanted even if a checksum does not match them.
     unverified: bool,
-    /// Whether only members of fixed size are wanted, of elements that have others.
+    /// Whether only the members of fixed size are wanted of elements with other members.
     members: bool,
     /// How many bytes go through a buffer at a time, if not as many as usual.
     piece: Option<u64>,
@@ -83,7 +83,7 @@ impl<'a> Target<'a> {
         Ok(Self { pieces: Some(Mutex::default()), ..target })
     }
 
-    /// The same for values that are wanted even if a checksum does not match them, or not.
+    /// Says whether values are wanted even if a checksum does not match them.
     pub fn unverified(self, unverified: bool) -> Self {
         Self { unverified, ..self }
     }
@@ -98,12 +98,12 @@ impl<'a> Target<'a> {
         self.piece
     }
 
-    /// The same, if only members of fixed size are wanted, of elements that have others, or not.
+    /// Says whether only the members of fixed size are wanted of elements with other members.
     pub fn members(self, members: bool) -> Self {
         Self { members, ..self }
     }
 
-    /// Whether only members of fixed size are wanted, of elements that have others.
+    /// Whether only the members of fixed size are wanted of elements with other members.
     pub fn takes_members(&self) -> bool {
         self.members
     }

@@ -178,7 +178,7 @@ impl CellSink for RowSink<'_> {
                 }
             })
         })?;
-        // Who owns the rows counts on every place being written.
+        // The owner of the rows relies on every place being written.
         if !taken {
             return Err(Error::Internal("cells without a place".into()));
         }
