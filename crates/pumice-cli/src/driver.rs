@@ -1,21 +1,10 @@
 //! The file driver of the HDF5 tools' `--vfd-name` and `--vfd-info`.
 
 use anyhow::{Context, Result, bail, ensure};
-use pumice::{File, FileOptions, VirtualView};
+use pumice::{File, VirtualView};
 use std::path::Path;
 
-/// Opens a file for reading, also one that another program is writing beside readers (SWMR).
-pub(crate) fn open(path: impl AsRef<Path>) -> pumice::Result<File> {
-    open_with(File::options(), path.as_ref())
-}
-
-/// Opens a file for reading with these options, also one that is being written beside readers.
-pub(crate) fn open_with(options: FileOptions, path: &Path) -> pumice::Result<File> {
-    match options.clone().open(path) {
-        Err(error) if error.is_being_written() => options.swmr(true).open(path),
-        opened => opened,
-    }
-}
+pub(crate) use crate::formats::{open, open_with};
 
 /// A file driver, by HDF5's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

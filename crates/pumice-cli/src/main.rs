@@ -15,7 +15,6 @@ mod ddl;
 mod driver;
 mod failure;
 mod flags;
-mod formats;
 mod locate;
 mod numbers;
 mod picture;
@@ -31,6 +30,7 @@ mod walker;
 mod window;
 
 use clap::Parser;
+use pumice_formats as formats;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

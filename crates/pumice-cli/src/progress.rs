@@ -1,6 +1,6 @@
 //! A progress bar for long work, if standard error is a terminal.
 
-use crate::numbers;
+use crate::{formats, numbers};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -86,6 +86,12 @@ impl Progress {
             .with_style(style);
         // The rate is that of all the work, not that since the bar appeared.
         bar.with_elapsed(self.started.elapsed())
+    }
+}
+
+impl formats::Progress for Progress {
+    fn add(&self, count: u64) {
+        self.add(count);
     }
 }
 

@@ -104,13 +104,6 @@ pub(crate) enum Sink {
     Stream,
 }
 
-/// A temporary file without a name.
-pub(crate) fn nameless(path: &Path) -> io::Result<fs::File> {
-    let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    fs::remove_file(path)?;
-    Ok(file)
-}
-
 /// Fails if `stream` would; for commands that have much to do before they write.
 pub(crate) fn may_stream(path: &Path, inputs: &[&Path], force: bool) -> Result<Sink> {
     if let Ok(there) = fs::metadata(path)

@@ -15,6 +15,7 @@ mod filters;
 mod handle;
 mod many;
 mod moving;
+mod points;
 mod reach;
 mod refresh;
 mod resize;

@@ -12,7 +12,7 @@
 
 use super::Hdf5;
 use super::geometry::Geometry;
-use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, points_of_sparse};
+use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, not_sparse};
 use super::stretch::{self, PIECE, Stretch, beyond};
 use super::table::stored::{read_ops, write_ops};
 use pumice_cache::{ByteStore, Direct, Fetch, Put, Reach, StoreId, Unchunked};
@@ -332,9 +332,7 @@ impl Unchunked<Hdf5> for Contiguous {
             ReadRequest::Values { part, target } => {
                 self.read_values(|| part.segments(dims), target, extents)
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
-                Err(points_of_sparse())
-            }
+            ReadRequest::Sparse(_) => Err(not_sparse()),
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(Direct::Done { bytes: 0 })
@@ -372,10 +370,7 @@ impl Unchunked<Hdf5> for Contiguous {
                 return Ok(Direct::Done { bytes: 0 });
             }
             WriteRequest::Erase { .. } => true,
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => return Err(points_of_sparse()),
+            WriteRequest::Sparse(_) => return Err(not_sparse()),
         };
         let _change = self.change();
         self.allocate(fill)?;
@@ -390,10 +385,7 @@ impl Unchunked<Hdf5> for Contiguous {
                 let count = cells.count(self.geometry.chunk());
                 Ok(Direct::Done { bytes: count * self.geometry.element_size() as u64 })
             }
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => Err(points_of_sparse()),
+            WriteRequest::Sparse(_) => Err(not_sparse()),
         }
     }
 
@@ -405,10 +397,7 @@ impl Unchunked<Hdf5> for Contiguous {
             }
             ReadRequest::Defined { .. } => Some(Reach::of([])),
             ReadRequest::DefinedValues { cells, .. } => Some(self.selected(cells)),
-            ReadRequest::Points { .. }
-            | ReadRequest::Cells { .. }
-            | ReadRequest::Rows { .. }
-            | ReadRequest::DefinedHeaped { .. } => None,
+            ReadRequest::Sparse(_) | ReadRequest::DefinedHeaped { .. } => None,
         }
     }
 
@@ -422,10 +411,7 @@ impl Unchunked<Hdf5> for Contiguous {
                 Some(self.bounded(stretch.write_reach(segments, source), part))
             }
             WriteRequest::Erase { cells } => Some(self.selected(cells)),
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => None,
+            WriteRequest::Sparse(_) => None,
         }
     }
 }

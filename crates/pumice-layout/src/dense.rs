@@ -1,7 +1,7 @@
 //! The dense chunked layout: every cell of a chunk is stored, through one filter pipeline.
 
 use super::geometry::Geometry;
-use super::request::{ReadRequest, WriteRequest, fill_with, points_of_sparse};
+use super::request::{ReadRequest, WriteRequest, fill_with, not_sparse};
 use super::stretch::Stretch;
 use super::table::ChunkTable;
 use super::{Chunk, Hdf5, recycle, spare};
@@ -103,9 +103,7 @@ impl Dense {
                 }
                 Ok(())
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
-                Err(points_of_sparse())
-            }
+            ReadRequest::Sparse(_) => Err(not_sparse()),
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
                 Ok(())
@@ -129,8 +127,8 @@ impl Dense {
         let dims = self.geometry.chunk();
         match request {
             ReadRequest::Values { part, target } => target.fill_all(part.segments(dims)),
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
-                return Err(points_of_sparse());
+            ReadRequest::Sparse(_) => {
+                return Err(not_sparse());
             }
             ReadRequest::Defined { cells, found } => {
                 **found = Some(CellSet::from_selection(cells, dims)?);
@@ -165,11 +163,8 @@ impl Dense {
                     source.copy_line(&line, chunk)?;
                 }
             }
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => {
-                return Err(points_of_sparse());
+            WriteRequest::Sparse(_) => {
+                return Err(not_sparse());
             }
             WriteRequest::Erase { cells } => cells.runs(dims).for_each(|run| {
                 let start = run.start as usize * element;

@@ -45,7 +45,8 @@ pub use listing::Listing;
 pub use logged_chunk::LoggedChunk;
 pub use pages::{Filled, Pages, TOGETHER};
 pub use request::{
-    CellSink, Lists, ReadRequest, RowPart, RowsFound, Source, Taken, Target, WriteRequest,
+    CellSink, Lists, ReadRequest, RowPart, RowsFound, Source, SparseRead, SparseWrite, Taken,
+    Target, WriteRequest,
 };
 pub use sparse::Sparse;
 pub use sparse_chunk::SparseChunk;
@@ -151,6 +152,11 @@ impl DatasetLayout {
                 file.register_unchunked(Arc::new(Nowhere), options)
             }
         }
+    }
+
+    /// The storage of sparse chunks, if these are the chunks.
+    pub fn sparse(&self) -> Option<&Sparse> {
+        if let Storage::Sparse(sparse) = &self.storage { Some(sparse) } else { None }
     }
 
     /// Whether cells can be undefined.

@@ -319,7 +319,7 @@ impl LoggedChunk {
 #[cfg(test)]
 mod tests {
     use super::super::geometry::Geometry;
-    use super::super::request::{ReadRequest, RowPart};
+    use super::super::request::{ReadRequest, RowPart, SparseRead};
     use super::super::sparse::Sparse;
     use super::super::sparse_chunk::MOVED;
     use super::super::table::ChunkTable;
@@ -593,7 +593,11 @@ mod tests {
         for rows in [RowPart::Range(0..2), RowPart::Listed(&[0, 1])] {
             let mut found = None;
             let work = moved(|| {
-                let mut request = ReadRequest::Rows { rows, columns: 4..16, found: &mut found };
+                let mut request = ReadRequest::Sparse(SparseRead::Rows {
+                    rows,
+                    columns: 4..16,
+                    found: &mut found,
+                });
                 sparse.scatter_logged(&logged, &mut request).unwrap();
             });
             let found = found.unwrap();

@@ -13,7 +13,7 @@ mod reading;
 use super::announced;
 use super::geometry::Geometry;
 use super::logged_chunk::LoggedChunk;
-use super::request::{ReadRequest, WriteRequest};
+use super::request::{ReadRequest, SparseRead, SparseWrite, WriteRequest};
 use super::sparse_chunk::{SparseChunk, StoredCells, collect};
 use super::sparse_points;
 use super::table::ChunkTable;
@@ -266,13 +266,13 @@ impl Sparse {
             WriteRequest::Values { part, source } => {
                 (collect(total, part.segments(dims), source)?, source)
             }
-            WriteRequest::Points { part, source } => {
+            WriteRequest::Sparse(SparseWrite::Points { part, source }) => {
                 (sparse_points::collect(part, source)?, source)
             }
-            WriteRequest::Band { band, source } => {
+            WriteRequest::Sparse(SparseWrite::Band { band, source }) => {
                 (sparse_points::in_order(total, band, source.element_size())?, source)
             }
-            WriteRequest::Rows { part, source, .. } => {
+            WriteRequest::Sparse(SparseWrite::Rows { part, source, .. }) => {
                 let Some((cells, values)) = part.take() else { return Ok(Outcome::Unchanged) };
                 if chunk.is_new() && cells.is_final() && source.overwrites() && self.takes_rows() {
                     // A new chunk gets compressed rows as they are.
@@ -281,7 +281,7 @@ impl Sparse {
                 }
                 ((cells.to_set()?, values), source)
             }
-            WriteRequest::ErasePoints { part } => {
+            WriteRequest::Sparse(SparseWrite::Erase { part }) => {
                 return Ok(erase(chunk, &sparse_points::cells(part)?));
             }
             WriteRequest::Erase { cells } => {
@@ -348,7 +348,12 @@ impl Layout<Hdf5> for Sparse {
             ReadRequest::Values { target, .. } => !target.is_unverified(),
             // What is put down whole is in the caller's hands, and decoding it again takes hardly longer
             // than putting it down. Kept, a scan would go through memory once more.
-            ReadRequest::Cells { cells: None, place: Some(_), passes: true, .. } => false,
+            ReadRequest::Sparse(SparseRead::Cells {
+                cells: None,
+                place: Some(_),
+                passes: true,
+                ..
+            }) => false,
             _ => true,
         };
         let direct = stored.and_then(|stored| self.direct_memory(key, stored, request));
@@ -369,7 +374,7 @@ impl Layout<Hdf5> for Sparse {
         let memory = |stored| self.part_bytes(stored).saturating_add(growth);
         let direct = stored.filter(|_| straight).map(memory);
         // Many rows are read from the file as quickly as from the cache, which they would only fill.
-        let keep = !matches!(request, WriteRequest::Rows { whole: true, .. });
+        let keep = !matches!(request, WriteRequest::Sparse(SparseWrite::Rows { whole: true, .. }));
         // A sparse chunk is never known to be complete.
         WritePlan { intent: request.intent(false), share: 0.0, growth, fresh, keep, direct }
     }

@@ -13,7 +13,7 @@ use super::announced;
 use super::geometry::Geometry;
 use super::heap_chunk::{HeapChunk, no_heap};
 use super::heap_sections::{HeapSections, stored_section};
-use super::request::{Piece, ReadRequest, Target, WriteRequest, points_of_sparse};
+use super::request::{Piece, ReadRequest, Target, WriteRequest, not_sparse};
 use super::sparse::{check_readable, check_sections, decode_locations};
 use super::sparse_chunk::SparseChunk;
 use super::table::ChunkTable;
@@ -24,7 +24,7 @@ use pumice_filter::{EncodedCells, Pipeline, scratch};
 use pumice_format::Sizes;
 use pumice_format::index::{ChunkRecord, SectionRecord};
 use pumice_medium::{Error, Result};
-use pumice_space::{CellSet, Dims, Segment};
+use pumice_space::{CellSet, Dims, Segment, Selection};
 use pumice_types::{Datatype, Heaped, heaped};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -286,6 +286,15 @@ impl VariableLength {
         Ok(chunk)
     }
 
+    /// A request for defined cells, their values and what these refer to.
+    pub fn ask<'a>(
+        &self,
+        cells: &'a Selection,
+        found: &'a mut Option<(CellSet, Heaped)>,
+    ) -> ReadRequest<'a> {
+        ReadRequest::DefinedHeaped { cells, found }
+    }
+
     /// Answers a read from a resident chunk.
     fn scatter_chunk(&self, chunk: &HeapChunk, request: &mut ReadRequest<'_>) -> Result<()> {
         let dims = self.geometry.chunk();
@@ -296,9 +305,7 @@ impl VariableLength {
                 }
                 chunk.scatter(&self.datatype, part.count(), part.segments(dims), target)
             }
-            ReadRequest::Points { .. } | ReadRequest::Cells { .. } | ReadRequest::Rows { .. } => {
-                Err(points_of_sparse())
-            }
+            ReadRequest::Sparse(_) => Err(not_sparse()),
             ReadRequest::Defined { cells, found } => {
                 let wanted = chunk.named(cells, dims)?;
                 **found = Some(chunk.defined_among(&wanted));
@@ -425,11 +432,8 @@ impl VariableLength {
                     false => chunk.define(&self.datatype, segments, source)?,
                 }
             }
-            WriteRequest::Points { .. }
-            | WriteRequest::Band { .. }
-            | WriteRequest::Rows { .. }
-            | WriteRequest::ErasePoints { .. } => {
-                return Err(points_of_sparse());
+            WriteRequest::Sparse(_) => {
+                return Err(not_sparse());
             }
             WriteRequest::Erase { cells } if self.is_sparse() => {
                 let cells = chunk.named(cells, self.geometry.chunk())?;

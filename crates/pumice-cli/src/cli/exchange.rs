@@ -1,6 +1,6 @@
 //! Commands that exchange data with other programs.
 
-use crate::formats::Form;
+use crate::formats;
 use crate::locate::Spot;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -189,4 +189,31 @@ pub(crate) enum Duplicates {
     Last,
     /// The import fails
     Error,
+}
+
+/// The form of a sparse matrix
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// Compressed rows
+    Csr,
+    /// Compressed columns
+    Csc,
+    /// Coordinates
+    Coo,
+    /// Compressed rows without the empty ones (Binsparse)
+    Dcsr,
+    /// Compressed columns without the empty ones (Binsparse)
+    Dcsc,
+}
+
+impl From<Form> for formats::Form {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Csr => Self::Csr,
+            Form::Csc => Self::Csc,
+            Form::Coo => Self::Coo,
+            Form::Dcsr => Self::Dcsr,
+            Form::Dcsc => Self::Dcsc,
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use super::{Outcome, output};
 use crate::cli::Bench;
 use crate::driver;
-use crate::formats::dense::Blocks;
+use crate::formats::Blocks;
 use crate::{locate, numbers, target};
 use anyhow::{Result, ensure};
 use pumice::{Context, Dataset, File, Selection};

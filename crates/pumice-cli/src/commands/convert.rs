@@ -151,8 +151,7 @@ fn matrix(
         }
         false => group.dataset(values).map_or(Ok(Vec::new()), |values| values.attributes())?,
     };
-    let named =
-        |label: &formats::labels::Label| (label.axis, label.field, label.strings.path().to_owned());
+    let named = |label: &formats::Label| (label.axis, label.field, label.strings.path().to_owned());
     let names = found.labels.iter().map(named).collect();
     let taken = alone.then(|| group.address());
     Ok(Matrix { path, source: found.source, attributes, parts, taken, names })

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Export) -> Result<Outcome> {
         datasets: &datasets,
         path: &target.partial,
         final_path: &target.path,
-        form: arguments.form,
+        form: arguments.form.map(Into::into),
         uncompressed: arguments.uncompressed,
         progress: &progress,
     })?;

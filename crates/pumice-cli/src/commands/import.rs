@@ -12,7 +12,7 @@ mod sorter;
 use super::{Outcome, output};
 use crate::cli::{Duplicates, Import, Storing};
 use crate::driver;
-use crate::formats::labels::Keeper;
+use crate::formats::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
 use crate::numbers;
 use crate::progress::{Progress, Unit};

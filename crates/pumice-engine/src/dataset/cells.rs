@@ -14,7 +14,7 @@ use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
 use pumice_format::index::ChunkRecord;
 use pumice_layout::buffer::{Output, Room};
-use pumice_layout::{CellSink, ReadRequest, Storage, Taken, Target};
+use pumice_layout::{CellSink, SparseRead, Taken, Target};
 use pumice_space::{Coordinate, Dims, FoundCells, Selection};
 use pumice_types::{Conversion, Element};
 use std::ops::Range;
@@ -253,9 +253,9 @@ impl DatasetState {
             true => Some(Conversion::new(&self.datatype, &T::datatype())?),
             false => None,
         };
-        if !matches!(self.layout.storage, Storage::Sparse(..)) {
+        let Some(sparse) = self.layout.sparse() else {
             return self.columns_of_others(selection, conversion);
-        }
+        };
         let _no_resize = self.gate();
         if values && let Some(found) = self.read_window_cells(selection)? {
             let shares = found.into_iter().map(|part| self.kept(part)).collect();
@@ -273,9 +273,8 @@ impl DatasetState {
                 let Share { chunk, cells, whole, origin, place, taken } = share;
                 let cells = (!*whole).then_some(&*cells);
                 let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
-                let request =
-                    ReadRequest::Cells { cells, origin, place, values, passes, sink, taken };
-                (chunk.clone(), request)
+                let read = SparseRead::Cells { cells, origin, place, values, passes, sink, taken };
+                (chunk.clone(), sparse.ask(read))
             });
             turn.read(requests)?;
             drop(sink);

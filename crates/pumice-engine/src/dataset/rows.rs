@@ -9,8 +9,8 @@ use crate::{Error, Result};
 use pumice_bytes::append_some;
 use pumice_cache::WriteInParts;
 use pumice_filter::location::{Aim, RowBreaks, RowCells, RowEncoder, RowSteps, RunEncoder};
-use pumice_layout::sparse::LOCATIONS;
-use pumice_layout::{Hdf5, MANY, Source, Storage, WriteRequest};
+use pumice_layout::sparse::{LOCATIONS, Sparse};
+use pumice_layout::{Hdf5, MANY, Source, SparseWrite, WriteRequest};
 use pumice_space::{ChunkGrid, Dims, Points, RowGrid, TakeRows};
 use pumice_wide::{Work, run_widely};
 use std::ops::Range;
@@ -41,14 +41,14 @@ impl DatasetState {
     /// as they are encoded, while another thread encodes the next.
     pub(super) fn write_rows(
         &self,
+        sparse: &Sparse,
         points: &Points<'_>,
         grid: &ChunkGrid,
         source: &Source<'_>,
     ) -> Result<bool> {
-        let sparse = match &self.layout.storage {
-            Storage::Sparse(sparse) if sparse.takes_rows() => sparse,
-            _ => return Ok(false),
-        };
+        if !sparse.takes_rows() {
+            return Ok(false);
+        }
         let table = sparse.table();
         let (filtered, aim) = (sparse.filters_values(), sparse.pipeline(LOCATIONS).location_aim());
         let Some(rows) = RowGrid::new(points, grid) else { return Ok(false) };
@@ -81,7 +81,10 @@ impl DatasetState {
             let runs = 2 * neighbours > rows.columns().len();
             let whole = many && rows.is_whole(band);
             let request = |Encoded { chunk, cells, values }| {
-                (chunk, WriteRequest::Rows { part: Some((cells, values)), whole, source })
+                (
+                    chunk,
+                    sparse.change(SparseWrite::Rows { part: Some((cells, values)), whole, source }),
+                )
             };
             let parts = run_widely(Band { rows: &rows, number: band, grid, source, aim, runs });
             line.add(parts.map(|parts| parts.into_iter().map(request).collect()), filtered);

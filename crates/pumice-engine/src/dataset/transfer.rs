@@ -9,10 +9,9 @@
 use super::{DatasetState, virtuality};
 use crate::{Error, Result};
 use pumice_layout::buffer::Output;
-use pumice_layout::{ReadRequest, Source, Storage, Target, WriteRequest};
+use pumice_layout::{ReadRequest, Source, Target, WriteRequest};
 use pumice_space::{
-    CellSet, ChunkGrid, Dims, Plan, PointPlan, Points, Segment, Selection, SpaceError, plan,
-    plan_packed,
+    CellSet, ChunkGrid, Dims, Plan, Segment, Selection, SpaceError, plan, plan_packed,
 };
 use pumice_types::{Conversion, Datatype, Transform};
 
@@ -161,123 +160,6 @@ impl DatasetState {
             Some((places, shape)) => plan(selection, dims, &grid, places, shape)?,
             None => plan_packed(selection, &grid)?,
         })
-    }
-
-    /// Reads cells that are named one by one into `output`, in their order. Undefined ones give the
-    /// fill value.
-    pub fn read_points(
-        &self,
-        points: &Points<'_>,
-        memory_type: &Datatype,
-        output: Output<'_>,
-    ) -> Result<()> {
-        if !self.takes_points() {
-            return self.read(&list(points)?, memory_type, output);
-        }
-        let _no_resize = self.gate();
-        self.check_points(points, memory_type, output.len())?;
-        let conversion = Conversion::new(&self.datatype, memory_type)?;
-        // SAFETY: every point has a place of its own, and plans of points follow one another.
-        let target = unsafe { Target::new(output, conversion, self.layout.geometry.fill())? };
-        self.for_each_plan(points, |plan| {
-            let target = &target;
-            let requests =
-                plan.parts().map(|part| (part.chunk(), ReadRequest::Points { part, target }));
-            self.cache().read(&self.cached, requests)
-        })
-    }
-
-    /// Writes elements of `memory_type` to cells that are named one by one; where one is named more
-    /// than once, its last value counts.
-    pub fn write_points(
-        &self,
-        points: &Points<'_>,
-        memory_type: &Datatype,
-        bytes: &[u8],
-    ) -> Result<()> {
-        if !self.takes_points() {
-            return self.write(&list(points)?, memory_type, bytes);
-        }
-        self.begin_write()?;
-        let _no_resize = self.gate();
-        self.check_points(points, memory_type, bytes.len())?;
-        self.check_reach_of_points(points, &self.dims())?;
-        let source = Source::new(bytes, Conversion::new(memory_type, &self.datatype)?);
-        let (grid, executor) = (self.grid(&self.dims())?, self.cache().executor());
-        let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);
-        if self.write_rows(points, &grid, &source)? {
-            return Ok(());
-        }
-        if let Some(bands) = points.in_bands(bytes, memory_type.size(), &grid, &run)? {
-            let source = &source;
-            let requests = bands
-                .into_iter()
-                .map(|band| (band.chunk.clone(), WriteRequest::Band { band, source }));
-            return self.cache().write(&self.cached, requests);
-        }
-        self.for_each_plan(points, |plan| {
-            let source = &source;
-            let requests =
-                plan.parts().map(|part| (part.chunk(), WriteRequest::Points { part, source }));
-            self.cache().write(&self.cached, requests)
-        })
-    }
-
-    /// Makes cells undefined that are named one by one.
-    pub fn erase_points(&self, points: &Points<'_>) -> Result<()> {
-        if !self.takes_points() {
-            return self.erase(&list(points)?);
-        }
-        self.begin_write()?;
-        self.check_index()?;
-        let _no_resize = self.gate();
-        self.for_each_plan(points, |plan| {
-            let requests =
-                plan.parts().map(|part| (part.chunk(), WriteRequest::ErasePoints { part }));
-            self.cache().write(&self.cached, requests)
-        })
-    }
-
-    /// Whether points can be split by numbered chunks.
-    fn takes_points(&self) -> bool {
-        let numbered = || self.grid(&self.dims()).is_ok_and(|grid| grid.chunk_count().is_some());
-        matches!(self.layout.storage, Storage::Sparse(..)) && numbered()
-    }
-
-    /// Splits points by chunk, as many at a time as a plan can have.
-    fn for_each_plan(
-        &self,
-        points: &Points<'_>,
-        mut request: impl FnMut(&PointPlan<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let grid = self.grid(&self.dims())?;
-        let executor = self.cache().executor();
-        let mut start = 0;
-        while start < points.len() {
-            let range = start..points.len().min(start + PointPlan::MOST_POINTS);
-            start = range.end;
-            let run = |count: usize, task: &(dyn Fn(usize) + Sync)| executor.run(count, task);
-            let threads = executor.threads();
-            request(&PointPlan::with_threads(points.clone(), range, &grid, threads, &run)?)?;
-        }
-        Ok(())
-    }
-
-    fn check_points(
-        &self,
-        points: &Points<'_>,
-        memory_type: &Datatype,
-        buffer: usize,
-    ) -> Result<()> {
-        let bytes = points.len().checked_mul(memory_type.size());
-        if bytes == Some(buffer) {
-            return Ok(());
-        }
-        Err(Error::CountMismatch(format!(
-            "{} point(s) of {} byte(s), but the buffer has {buffer} byte(s)",
-            points.len(),
-            memory_type.size()
-        )))
     }
 
     /// Makes the selected cells undefined; where a layout cannot say so, they get the fill value.
@@ -445,10 +327,6 @@ fn repeats((rank, coordinates): (usize, &[u64]), shape: &[u64]) -> bool {
     let mut places: Vec<u64> = coordinates.chunks_exact(rank.max(1)).map(place).collect();
     places.sort_unstable();
     places.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-fn list(points: &Points<'_>) -> Result<Selection> {
-    Ok(Selection::points(points.rank(), points.to_list())?)
 }
 
 /// The number of chunks that the box around a selection touches.

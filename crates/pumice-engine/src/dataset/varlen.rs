@@ -339,7 +339,7 @@ impl DatasetState {
                 },
             );
         }
-        if !matches!(self.layout.storage, Storage::VariableLength(..)) {
+        let Storage::VariableLength(layout) = &self.layout.storage else {
             let _reading = self.heap.reading();
             return self.read_defined_each(selection, &self.datatype, |found| {
                 found.into_iter().try_for_each(|part| {
@@ -347,14 +347,15 @@ impl DatasetState {
                     visit(DefinedHeaped { chunk: part.chunk, cells: part.cells, values })
                 })
             });
-        }
+        };
         let _no_resize = self.gate();
         self.ask(selection, |turn, touched| {
             let mut answers: Vec<Option<(CellSet, Heaped)>> =
                 touched.iter().map(|_| None).collect();
-            let requests = touched.iter().zip(&mut answers).map(|((key, cells), found)| {
-                (key.clone(), ReadRequest::DefinedHeaped { cells, found })
-            });
+            let requests = touched
+                .iter()
+                .zip(&mut answers)
+                .map(|((key, cells), found)| (key.clone(), layout.ask(cells, found)));
             turn.read(requests)?;
             let found = touched.into_iter().zip(answers).filter_map(|((chunk, _), found)| {
                 let (cells, values) = found.filter(|(cells, _)| !cells.is_empty())?;

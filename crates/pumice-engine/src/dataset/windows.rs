@@ -16,12 +16,12 @@ use super::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::Executor;
 use pumice_layout::buffer::Room;
-use pumice_layout::{ReadRequest, RowPart, RowsFound, Storage};
+use pumice_layout::{ReadRequest, RowPart, RowsFound, Sparse, SparseRead, Storage};
 use pumice_space::Dims;
 use pumice_types::{Conversion, Element};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// More chunks than that are not asked one by one, whether they are stored or not.
 const MANY: u64 = 1 << 16;
@@ -77,6 +77,8 @@ impl<T: Element> LineSink for LinesInto<'_, T> {
 
 /// The chunks that a window touches, and what was found there.
 pub struct WindowPlan {
+    /// What the chunks are.
+    sparse: Arc<Sparse>,
     /// How many rows and columns the window has.
     shape: [u64; 2],
     /// Up to which rows and columns of the matrix it reaches.
@@ -154,7 +156,7 @@ impl DatasetState {
     pub fn plan_window(&self, window: &Window) -> Result<Option<WindowPlan>> {
         let end = window.end()?;
         check_extent(end, &self.dims())?;
-        let (Storage::Sparse(..), &[height, side]) =
+        let (Storage::Sparse(sparse), &[height, side]) =
             (&self.layout.storage, self.layout.geometry.chunk())
         else {
             return Ok(None);
@@ -162,7 +164,7 @@ impl DatasetState {
         if self.layout.geometry.cells_per_chunk() > u64::from(u32::MAX) {
             return Ok(None);
         }
-        WindowPlan::new(window, end, [height, side])
+        WindowPlan::new(sparse.clone(), window, end, [height, side])
     }
 }
 
@@ -173,7 +175,12 @@ impl WindowPlan {
     }
 
     /// The plan of a window of a matrix with chunks of this shape.
-    fn new(window: &Window, end: [u64; 2], chunk: [u64; 2]) -> Result<Option<Self>> {
+    fn new(
+        sparse: Arc<Sparse>,
+        window: &Window,
+        end: [u64; 2],
+        chunk: [u64; 2],
+    ) -> Result<Option<Self>> {
         let [height, side] = chunk;
         let mut sorted = Vec::new();
         let (bands, rows) = match &window.rows {
@@ -210,13 +217,13 @@ impl WindowPlan {
         let mut found = Vec::new();
         found.resize_with(bands.len() * stripes.len(), || None);
         let shape = [window.rows.len() as u64, window.width()];
-        Ok(Some(Self { shape, end, bands, stripes, rows, places, found, chunk }))
+        Ok(Some(Self { sparse, shape, end, bands, stripes, rows, places, found, chunk }))
     }
 
     /// What is asked of the chunks.
     pub(super) fn requests(&mut self) -> impl Iterator<Item = (Dims, ReadRequest<'_>)> {
-        let Self { bands, stripes, rows, found, chunk, .. } = self;
-        let (stripes, rows, height) = (&*stripes, &*rows, chunk[0]);
+        let Self { sparse, bands, stripes, rows, found, chunk, .. } = self;
+        let (sparse, stripes, rows, height) = (&*sparse, &*stripes, &*rows, chunk[0]);
         let across = stripes.len().max(1);
         bands.iter().zip(found.chunks_mut(across)).flat_map(move |(band, found)| {
             let part = match rows {
@@ -229,7 +236,7 @@ impl WindowPlan {
             stripes.iter().zip(found).map(move |(stripe, found)| {
                 let key = Dims::from_slice(&[band.chunk, stripe.chunk]);
                 let (rows, columns) = (part.clone(), stripe.columns.clone());
-                (key, ReadRequest::Rows { rows, columns, found })
+                (key, sparse.ask(SparseRead::Rows { rows, columns, found }))
             })
         })
     }

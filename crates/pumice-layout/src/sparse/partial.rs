@@ -7,7 +7,7 @@
 
 use super::{Sparse, decode_locations, sections};
 use crate::dense::zeros;
-use crate::request::{ReadRequest, Taken, Target, WriteRequest};
+use crate::request::{ReadRequest, SparseRead, SparseWrite, Taken, Target, WriteRequest};
 use crate::sparse_chunk::{ListRows, SparseChunk, collect};
 use crate::sparse_points;
 use crate::stretch::Stretch;
@@ -42,10 +42,10 @@ impl Sparse {
     pub(super) fn can_read_part(&self, key: &Dims, request: &ReadRequest<'_>) -> bool {
         let takes_values = match request {
             ReadRequest::Values { target, .. } => !target.is_unverified(),
-            ReadRequest::Cells { values, .. } => *values,
-            ReadRequest::Points { .. }
+            ReadRequest::Sparse(SparseRead::Cells { values, .. }) => *values,
+            ReadRequest::Sparse(SparseRead::Points { .. })
             | ReadRequest::DefinedValues { .. }
-            | ReadRequest::Rows { .. } => true,
+            | ReadRequest::Sparse(SparseRead::Rows { .. }) => true,
             ReadRequest::Defined { .. } | ReadRequest::DefinedHeaped { .. } => false,
         };
         takes_values && self.is_plain(key)
@@ -93,7 +93,7 @@ impl Sparse {
                 target.fill_all(part.segments(dims));
                 chunk.place(part.segments(dims), target)?
             }
-            ReadRequest::Points { part, target } => {
+            ReadRequest::Sparse(SparseRead::Points { part, target }) => {
                 sparse_points::fill(part, target);
                 let cells = part.cells64().into_iter().zip(part.memory().flatten());
                 let point = |(cell, at): (u64, usize)| Segment { cell, memory: at as u64, len: 1 };
@@ -105,7 +105,7 @@ impl Sparse {
                 **found = Some((cells, values));
                 bytes
             }
-            ReadRequest::Cells { cells, taken, .. } => {
+            ReadRequest::Sparse(SparseRead::Cells { cells, taken, .. }) => {
                 let all = Selection::all();
                 let wanted = cells.unwrap_or(&all);
                 let (cells, values) = self.select_part(key, &chunk, wanted)?;
@@ -113,7 +113,7 @@ impl Sparse {
                 **taken = Taken::Kept(cells, values);
                 bytes
             }
-            ReadRequest::Rows { rows, columns, found } => {
+            ReadRequest::Sparse(SparseRead::Rows { rows, columns, found }) => {
                 let width = dims.last().copied().unwrap_or(1);
                 let inside = self.inside(key, &chunk)?;
                 let cells = inside.as_ref().unwrap_or(&chunk.cells);
@@ -174,16 +174,20 @@ impl Sparse {
         };
         match request {
             WriteRequest::Values { part, .. } => cells(part.count()),
-            WriteRequest::Points { part, .. } => cells(part.count() as u64),
-            WriteRequest::Band { band, .. } => cells(band.cells.len() as u64),
-            WriteRequest::Rows { part: Some((cells, values)), whole, .. } => {
+            WriteRequest::Sparse(SparseWrite::Points { part, .. }) => cells(part.count() as u64),
+            WriteRequest::Sparse(SparseWrite::Band { band, .. }) => cells(band.cells.len() as u64),
+            WriteRequest::Sparse(SparseWrite::Rows {
+                part: Some((cells, values)), whole, ..
+            }) => {
                 let bytes = (cells.heap_bytes() + values.len()) as u64;
                 // Twice, as cells and values may have to be decoded, unless they are stored at once.
                 let stored = *whole && cells.is_final();
                 (Some(2 * bytes), if stored { bytes } else { 2 * bytes })
             }
-            WriteRequest::Rows { part: None, .. } => (Some(0), 0),
-            WriteRequest::Erase { .. } | WriteRequest::ErasePoints { .. } => (None, 0),
+            WriteRequest::Sparse(SparseWrite::Rows { part: None, .. }) => (Some(0), 0),
+            WriteRequest::Erase { .. } | WriteRequest::Sparse(SparseWrite::Erase { .. }) => {
+                (None, 0)
+            }
         }
     }
 
@@ -207,19 +211,19 @@ impl Sparse {
             WriteRequest::Values { part, source } => {
                 (collect(total, part.segments(dims), source)?, source)
             }
-            WriteRequest::Points { part, source } => {
+            WriteRequest::Sparse(SparseWrite::Points { part, source }) => {
                 (sparse_points::collect(part, source)?, source)
             }
-            WriteRequest::Band { band, source } => {
+            WriteRequest::Sparse(SparseWrite::Band { band, source }) => {
                 let mut band = band.clone();
                 (sparse_points::in_order(total, &mut band, source.element_size())?, source)
             }
-            WriteRequest::Rows { part: Some((cells, values)), source, .. } => {
-                ((cells.to_set()?, values.clone()), source)
-            }
-            WriteRequest::Rows { part: None, .. }
+            WriteRequest::Sparse(SparseWrite::Rows {
+                part: Some((cells, values)), source, ..
+            }) => ((cells.to_set()?, values.clone()), source),
+            WriteRequest::Sparse(SparseWrite::Rows { part: None, .. })
             | WriteRequest::Erase { .. }
-            | WriteRequest::ErasePoints { .. } => return Ok(None),
+            | WriteRequest::Sparse(SparseWrite::Erase { .. }) => return Ok(None),
         };
         let Some(places) = chunk.places(&cells) else { return Ok(None) };
         let old = match source.overwrites() {

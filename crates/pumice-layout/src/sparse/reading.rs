@@ -4,7 +4,7 @@
 use super::{Sparse, decode_locations, sections};
 use crate::RECYCLED;
 use crate::logged_chunk::LoggedChunk;
-use crate::request::{ReadRequest, Taken, Target};
+use crate::request::{ReadRequest, SparseRead, Taken, Target};
 use crate::sparse_chunk::SparseChunk;
 use crate::sparse_points;
 use pumice_cache::{Direct, Part, Stored};
@@ -37,7 +37,9 @@ impl Sparse {
                     target,
                 )
             }
-            ReadRequest::Points { part, target } if chunk.spares_merging(part.count() as u64) => {
+            ReadRequest::Sparse(SparseRead::Points { part, target })
+                if chunk.spares_merging(part.count() as u64) =>
+            {
                 sparse_points::fill(part, target);
                 let cells = part.cells64().into_iter().zip(part.memory().flatten());
                 let runs = cells.map(|(start, memory)| (memory as u64, Run { start, len: 1 }));
@@ -54,7 +56,7 @@ impl Sparse {
                 **found = Some((cells.into(), values));
                 Ok(())
             }
-            ReadRequest::Rows { rows, columns, .. }
+            ReadRequest::Sparse(SparseRead::Rows { rows, columns, .. })
                 if chunk
                     .spares_merging((rows.count() as u64).saturating_mul(columns.len() as u64)) =>
             {
@@ -75,11 +77,19 @@ impl Sparse {
                 target.fill_all(part.segments(dims));
                 chunk.scatter(element, part.segments(dims), target)
             }
-            ReadRequest::Points { part, target } => {
+            ReadRequest::Sparse(SparseRead::Points { part, target }) => {
                 sparse_points::fill(part, target);
                 sparse_points::scatter(chunk, element, part, target)
             }
-            ReadRequest::Cells { cells, origin, place, values, sink, taken, .. } => {
+            ReadRequest::Sparse(SparseRead::Cells {
+                cells,
+                origin,
+                place,
+                values,
+                sink,
+                taken,
+                ..
+            }) => {
                 let held = chunk.values();
                 let wanted = cells.filter(|cells| !cells.covers(dims));
                 **taken = match (place, wanted) {
@@ -106,7 +116,7 @@ impl Sparse {
                 **found = Some(chunk.select(element, dims, cells, true)?);
                 Ok(())
             }
-            ReadRequest::Rows { rows, columns, found } => {
+            ReadRequest::Sparse(SparseRead::Rows { rows, columns, found }) => {
                 let width = dims.last().copied().unwrap_or(1);
                 **found = Some(chunk.rows(element, width, rows.clone(), columns.clone()));
                 Ok(())
@@ -136,7 +146,10 @@ impl Sparse {
         stored: &Stored<ChunkRecord>,
         request: &ReadRequest<'_>,
     ) -> bool {
-        let ReadRequest::Cells { cells, place: Some(place), values: true, .. } = request else {
+        let ReadRequest::Sparse(SparseRead::Cells {
+            cells, place: Some(place), values: true, ..
+        }) = request
+        else {
             return false;
         };
         let all = cells.is_none_or(|cells| cells.covers(self.geometry.chunk()));
@@ -156,7 +169,8 @@ impl Sparse {
         stored: &Stored<ChunkRecord>,
         request: &mut ReadRequest<'_>,
     ) -> Result<Option<Direct>> {
-        let ReadRequest::Cells { place: Some(place), sink, .. } = request else {
+        let ReadRequest::Sparse(SparseRead::Cells { place: Some(place), sink, .. }) = request
+        else {
             return Ok(None);
         };
         let record = &stored.tag;
@@ -181,7 +195,10 @@ impl Sparse {
         record: &ChunkRecord,
         request: &mut ReadRequest<'_>,
     ) -> Result<bool> {
-        let ReadRequest::Cells { origin, place: Some(place), sink, taken, .. } = request else {
+        let ReadRequest::Sparse(SparseRead::Cells {
+            origin, place: Some(place), sink, taken, ..
+        }) = request
+        else {
             return Ok(false);
         };
         let (dims, total) = (self.geometry.chunk(), self.geometry.cells_per_chunk());
@@ -215,7 +232,10 @@ impl Sparse {
             self.scatter_merged(&chunk, request)?;
             return Ok(true);
         }
-        let ReadRequest::Cells { cells, place: Some(place), values, sink, .. } = request else {
+        let ReadRequest::Sparse(SparseRead::Cells {
+            cells, place: Some(place), values, sink, ..
+        }) = request
+        else {
             return Ok(false);
         };
         let (place, values, sink) = (place.clone(), *values, *sink);
@@ -251,11 +271,13 @@ impl Sparse {
             ReadRequest::Values { part, target } => {
                 target.fill_all(part.segments(self.geometry.chunk()));
             }
-            ReadRequest::Points { part, target } => sparse_points::fill(part, target),
-            ReadRequest::Cells { .. }
+            ReadRequest::Sparse(SparseRead::Points { part, target }) => {
+                sparse_points::fill(part, target)
+            }
+            ReadRequest::Sparse(SparseRead::Cells { .. })
             | ReadRequest::Defined { .. }
             | ReadRequest::DefinedValues { .. }
-            | ReadRequest::Rows { .. }
+            | ReadRequest::Sparse(SparseRead::Rows { .. })
             | ReadRequest::DefinedHeaped { .. } => {}
         }
         Ok(())

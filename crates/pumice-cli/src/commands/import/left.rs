@@ -1,6 +1,6 @@
 //! The parts of an HDF5 file that importing its matrices leaves out.
 
-use crate::formats::{Format, Found, container};
+use crate::formats::{self, Format, Found};
 use anyhow::Result;
 use pumice::File;
 use std::collections::{BTreeMap, HashSet};
@@ -21,7 +21,7 @@ pub(super) fn out(file: &File, found: &[Found], format: &dyn Format) -> Result<V
         taken.extend(found.labels.iter().map(|label| label.strings.address()));
     }
     let mut tree = Tree::default();
-    for dataset in container::objects(file)?.1 {
+    for dataset in formats::objects(file).1 {
         tree.add(dataset.path(), taken.contains(&dataset.address()));
     }
     let mut told = Vec::new();

@@ -10,7 +10,7 @@ use crate::dataset::DatasetState;
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
 use pumice_layout::buffer::Output;
-use pumice_layout::{CellSink, ReadRequest, Storage, Taken, Target};
+use pumice_layout::{CellSink, SparseRead, Taken, Target};
 use pumice_space::{Dims, Division, FoundCells};
 use pumice_types::{Conversion, Element};
 use pumice_wide::run_widely;
@@ -53,10 +53,9 @@ impl DatasetState {
         let fits = side >= columns
             && self.layout.geometry.cells_per_chunk() <= Division::MOST
             && rows.div_ceil(height) <= MANY;
-        let sparse = matches!(self.layout.storage, Storage::Sparse(..));
-        if into.by_columns || !(all && fits && sparse) {
+        let Some(sparse) = self.layout.sparse().filter(|_| all && fits && !into.by_columns) else {
             return Ok(false);
-        }
+        };
         let conversion = Conversion::new(&self.datatype, &T::datatype())?;
         if !conversion.overwrites_target() {
             return Ok(false);
@@ -82,8 +81,8 @@ impl DatasetState {
         let requests = bands.iter_mut().map(|Band { key, origin, place, taken }| {
             let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
             let (cells, values, passes) = (None, true, true);
-            let request = ReadRequest::Cells { cells, origin, place, values, passes, sink, taken };
-            (key.clone(), request)
+            let read = SparseRead::Cells { cells, origin, place, values, passes, sink, taken };
+            (key.clone(), sparse.ask(read))
         });
         self.cache().read(&self.cached, requests)?;
         drop(sink);

@@ -10,7 +10,7 @@ use super::outside::{Bytes, Outside};
 use super::regions::Region;
 use super::{BATCH, Reader, values};
 use crate::cells;
-use crate::formats::dense::{self, Blocks};
+use crate::formats::{self, Blocks};
 use anyhow::{Context, Result, ensure};
 use pumice::types::{Conversion, Value};
 use pumice::{Dataset, Datatype, Heaped, Selection, Transfer};
@@ -152,7 +152,7 @@ impl Reader<'_> {
     fn elements(&mut self, dataset: &Dataset, new: &New) -> Result<()> {
         for (start, count) in new.order(dataset) {
             let elements = self.some_elements(dataset, &count)?;
-            dataset.write_values(dense::selection(&start, &count)?, &elements)?;
+            dataset.write_values(formats::selection(&start, &count)?, &elements)?;
         }
         Ok(())
     }
@@ -287,7 +287,7 @@ impl Reader<'_> {
         if !new.sparse && regions.is_empty() {
             for (start, count) in Blocks::new(shape, from.size()) {
                 bytes.take(count.iter().product::<u64>() * size, &mut buffer)?;
-                write(&mut buffer, &dense::selection(&start, &count)?)?;
+                write(&mut buffer, &formats::selection(&start, &count)?)?;
             }
             return Ok(());
         }

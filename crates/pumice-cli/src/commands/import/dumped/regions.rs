@@ -3,7 +3,7 @@
 
 use super::lexer::{Lexer, Token};
 use crate::cells;
-use crate::formats::dense::Blocks;
+use crate::formats::Blocks;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::Selection;
 

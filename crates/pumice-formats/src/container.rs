@@ -5,11 +5,10 @@ use super::array_stream::{DatasetStream, Numbers, Stream};
 use super::bands::{self, Band};
 use super::compressed::{CompressedSource, Parts};
 use super::{Array, Output, Source};
-use crate::driver;
-use crate::walker::{self, Visitor};
 use anyhow::{Context, Result};
 use pumice::types::Conversion;
-use pumice::{Attribute, Dataset, DatasetBuilder, Datatype, Error, File, Group};
+use pumice::{Attribute, Dataset, DatasetBuilder, Datatype, File, Group, Node, WalkOrder};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Elements of a chunk of the arrays that are written.
@@ -17,7 +16,7 @@ const CHUNK: u64 = 1 << 16;
 
 /// Opens the file that holds arrays.
 pub(super) fn open(path: &Path) -> Result<File> {
-    driver::open(path).with_context(|| path.display().to_string())
+    crate::open(path).with_context(|| path.display().to_string())
 }
 
 /// The text of an attribute, of fixed or variable length.
@@ -75,24 +74,17 @@ pub(super) fn compressed(
 
 /// Groups and datasets of a file, in order of their paths. Unreadable ones are left out; asking for
 /// one reports its error.
-pub(crate) fn objects(file: &File) -> Result<(Vec<Group>, Vec<Dataset>)> {
-    struct Collector(Vec<Group>, Vec<Dataset>);
-    impl Visitor for Collector {
-        fn enter_group(&mut self, _path: &str, group: &Group) -> Result<bool> {
-            self.0.push(group.clone());
-            Ok(true)
+pub fn objects(file: &File) -> (Vec<Group>, Vec<Dataset>) {
+    let (mut groups, mut datasets) = (Vec::new(), Vec::new());
+    let _ = file.walk(WalkOrder::Name, |_, node| {
+        match node {
+            Ok(Node::Group(group)) => groups.push(group),
+            Ok(Node::Dataset(dataset)) => datasets.push(dataset),
+            Ok(Node::Datatype(_)) | Err(_) => {}
         }
-        fn dataset(&mut self, _path: &str, dataset: &Dataset) -> Result<()> {
-            self.1.push(dataset.clone());
-            Ok(())
-        }
-        fn failed(&mut self, _path: &str, _error: Error) -> Result<()> {
-            Ok(())
-        }
-    }
-    let mut collector = Collector(Vec::new(), Vec::new());
-    walker::walk(file, &mut collector)?;
-    Ok((collector.0, collector.1))
+        ControlFlow::<()>::Continue(())
+    });
+    (groups, datasets)
 }
 
 /// A builder for an array of `length` elements in compressed chunks.

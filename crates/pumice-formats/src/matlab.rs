@@ -37,14 +37,14 @@ impl Format for Matlab {
 
     fn recognises(&self, probe: &Probe) -> bool {
         let Some(file) = &probe.file else { return false };
-        let Ok((groups, datasets)) = container::objects(file) else { return false };
+        let (groups, datasets) = container::objects(file);
         groups.iter().any(|group| group.attribute(ROWS).is_ok())
             || datasets.iter().any(|dataset| dataset.attribute(CLASS).is_ok())
     }
 
     fn open(&self, input: &Input<'_>) -> Result<Vec<Found>> {
         let file = container::open(input.path)?;
-        let (groups, datasets) = container::objects(&file)?;
+        let (groups, datasets) = container::objects(&file);
         let mut found = Vec::new();
         for group in groups.iter().filter(|group| group.attribute(ROWS).is_ok()) {
             let source = sparse(group).with_context(|| group.path().to_owned())?;

@@ -1,8 +1,8 @@
 //! Matrices of which half of the cells determine the others: symmetric, skew-symmetric and
 //! hermitian ones.
 
-use crate::formats::{Arithmetic, Symmetry, bands};
-use crate::progress::Progress;
+use crate::Unwatched;
+use crate::{Arithmetic, Symmetry, bands};
 use anyhow::Result;
 use pumice::Dataset;
 
@@ -39,7 +39,7 @@ impl Structure {
         let size = dataset.datatype().size().max(1);
         let arithmetic = Arithmetic::of(dataset.datatype());
         let mut holds = true;
-        bands::for_each_band(dataset, 0, &Progress::hidden(), |rows| {
+        bands::for_each_band(dataset, 0, &Unwatched, |rows| {
             if !holds {
                 return Ok(());
             }

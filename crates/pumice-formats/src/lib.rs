@@ -3,7 +3,24 @@
 //! One file per format, each behind the trait [`Format`]. Reading gives a [`Source`] for each array
 //! of a file: cells or blocks of cells, a bounded number at a time, in the datatype of the file.
 //! Writing takes cells from `bands`, a bounded number of rows or columns at a time. Formats know
-//! nothing of duplicates, symmetry or chunks: `commands/import` does.
+//! nothing of duplicates, symmetry or chunks: who imports does.
+//!
+//! ```
+//! use pumice_formats::{Input, Part, recognised};
+//!
+//! let path = std::env::temp_dir().join(format!("formats-{}.mtx", std::process::id()));
+//! std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n3 4 1\n2 3 0.5\n")?;
+//! let format = recognised(&path)?;
+//! let mut found = format.open(&Input { path: &path, shape: None, one_based: false })?;
+//! let source = &mut found[0].source;
+//! assert_eq!(source.array().shape, [3, 4]);
+//! let Some(Part::Cells(cells)) = source.next_part()? else { panic!("no cells") };
+//! assert_eq!(cells.columns, [[1], [2]]);
+//! # std::fs::remove_file(path)?;
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
 
 mod anndata;
 mod arithmetic;
@@ -12,13 +29,13 @@ mod bands;
 mod binsparse;
 mod blocks;
 mod compressed;
-pub(crate) mod container;
+mod container;
 mod coordinates;
-pub(crate) mod dense;
+mod dense;
 mod diagonals;
-pub(crate) mod labels;
+mod labels;
 mod matlab;
-pub(crate) mod matrix_market;
+mod matrix_market;
 mod npy;
 mod npz;
 mod number_text;
@@ -27,52 +44,62 @@ mod text;
 mod text_file;
 mod zip;
 
-pub(crate) use arithmetic::Arithmetic;
+pub use arithmetic::Arithmetic;
+pub use container::objects;
+pub use dense::{Blocks, selection};
+pub use labels::{Keeper, Label};
 
-use crate::driver;
-use crate::progress::Progress;
 use anyhow::{Result, bail};
-use pumice::{Dataset, Datatype, File};
+use pumice::{Dataset, Datatype, File, FileOptions};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// About how many cells a source gives at once.
-pub(crate) const BATCH: usize = 1 << 20;
+pub const BATCH: usize = 1 << 20;
 
 /// The symmetry of a matrix: which entries stand for two cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Symmetry {
+pub enum Symmetry {
+    /// None: an entry is one cell.
     #[default]
     General,
+    /// The mirror image has the same value.
     Symmetric,
+    /// The mirror image has the negated value.
     SkewSymmetric,
+    /// The mirror image has the conjugated value.
     Hermitian,
 }
 
 /// The properties of an array before its cells are read.
 #[derive(Clone, Debug)]
-pub(crate) struct Array {
-    pub(crate) shape: Vec<u64>,
-    pub(crate) datatype: Datatype,
+pub struct Array {
+    /// Its extent.
+    pub shape: Vec<u64>,
+    /// The type of its values.
+    pub datatype: Datatype,
     /// The number of entries, mirror images not counted.
-    pub(crate) entries: u64,
+    pub entries: u64,
     /// Whether every cell has a value; otherwise entries define cells.
-    pub(crate) dense: bool,
-    pub(crate) symmetry: Symmetry,
+    pub dense: bool,
+    /// Which entries stand for two cells.
+    pub symmetry: Symmetry,
     /// Whether entries have no values: adding them changes nothing.
-    pub(crate) pattern: bool,
+    pub pattern: bool,
     /// Notes of the array's origin, for the dataset.
-    pub(crate) notes: Vec<(&'static str, String)>,
+    pub notes: Vec<(&'static str, String)>,
 }
 
 impl Array {
-    pub(crate) fn sparse(shape: Vec<u64>, datatype: Datatype, entries: u64) -> Self {
+    /// A sparse array without symmetry.
+    pub fn sparse(shape: Vec<u64>, datatype: Datatype, entries: u64) -> Self {
         let symmetry = Symmetry::General;
         Self { shape, datatype, entries, dense: false, symmetry, pattern: false, notes: Vec::new() }
     }
 
-    pub(crate) fn dense(shape: Vec<u64>, datatype: Datatype) -> Self {
+    /// A dense array.
+    pub fn dense(shape: Vec<u64>, datatype: Datatype) -> Self {
         let entries = shape.iter().fold(1u64, |cells, &side| cells.saturating_mul(side));
         Self { dense: true, ..Self::sparse(shape, datatype, entries) }
     }
@@ -80,39 +107,56 @@ impl Array {
 
 /// Cells that a source gives.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub enum Part {
     /// Cells one by one, in any order.
     Cells(Cells),
     /// A block of cells, in row-major order.
-    Block { start: Vec<u64>, count: Vec<u64>, values: Vec<u8> },
+    Block {
+        /// The first cell.
+        start: Vec<u64>,
+        /// How many there are along each axis.
+        count: Vec<u64>,
+        /// The values.
+        values: Vec<u8>,
+    },
 }
 
 /// Coordinates, one column per axis, and values, one after another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cells {
-    pub(crate) columns: Vec<Vec<u64>>,
-    pub(crate) values: Vec<u8>,
+pub struct Cells {
+    /// The coordinates, axis by axis.
+    pub columns: Vec<Vec<u64>>,
+    /// The values.
+    pub values: Vec<u8>,
     /// The place of each cell in the file, for messages.
-    pub(crate) marks: Vec<u64>,
+    pub marks: Vec<u64>,
 }
 
 impl Cells {
-    pub(crate) fn new(rank: usize) -> Self {
+    /// No cells of an array of this rank.
+    pub fn new(rank: usize) -> Self {
         Self { columns: vec![Vec::new(); rank], ..Self::default() }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.columns.first().map_or(0, Vec::len)
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The coordinates of a cell.
-    pub(crate) fn place(&self, at: usize) -> Vec<u64> {
+    pub fn place(&self, at: usize) -> Vec<u64> {
         self.columns.iter().map(|axis| axis[at]).collect()
     }
 }
 
 /// The source of an imported array.
-pub(crate) trait Source {
+pub trait Source {
+    /// What is known of the array before its cells.
     fn array(&self) -> &Array;
 
     /// The next cells, about [`BATCH`] at most; `None` behind the last ones.
@@ -125,63 +169,67 @@ pub(crate) trait Source {
 }
 
 /// An array of a file, and the path that its dataset gets unless another is asked for.
-pub(crate) struct Found {
-    pub(crate) name: String,
-    pub(crate) source: Box<dyn Source>,
+pub struct Found {
+    /// The path.
+    pub name: String,
+    /// Its cells.
+    pub source: Box<dyn Source>,
     /// Names of its rows and columns.
-    pub(crate) labels: Vec<labels::Label>,
+    pub labels: Vec<labels::Label>,
     /// The group of an HDF5 file with the arrays of its entries.
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
 }
 
 impl Found {
     /// An array whose lines have no names.
-    pub(crate) fn new(name: impl Into<String>, source: Box<dyn Source>) -> Self {
+    pub fn new(name: impl Into<String>, source: Box<dyn Source>) -> Self {
         Self { name: name.into(), source, labels: Vec::new(), group: None }
     }
 }
 
 /// The input of an import.
-pub(crate) struct Input<'a> {
+pub struct Input<'a> {
     /// `-` is standard input.
-    pub(crate) path: &'a Path,
+    pub path: &'a Path,
     /// The shape, where the file does not say it.
-    pub(crate) shape: Option<&'a [u64]>,
+    pub shape: Option<&'a [u64]>,
     /// Whether coordinates in text count from one.
-    pub(crate) one_based: bool,
+    pub one_based: bool,
 }
 
 impl Input<'_> {
     /// The name for messages.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.path.display().to_string()
     }
 
-    pub(crate) fn is_standard_input(&self) -> bool {
+    /// Whether the input is standard input.
+    pub fn is_standard_input(&self) -> bool {
         self.path == Path::new("-")
     }
 }
 
 /// The output of an export.
-pub(crate) struct Output<'a> {
+pub struct Output<'a> {
     /// The file of the datasets.
-    pub(crate) file: &'a File,
+    pub file: &'a File,
     /// The datasets, and the names that they were found by.
-    pub(crate) datasets: &'a [Dataset],
+    pub datasets: &'a [Dataset],
     /// The file to make.
-    pub(crate) path: &'a Path,
+    pub path: &'a Path,
     /// The name that the file will have.
-    pub(crate) final_path: &'a Path,
+    pub final_path: &'a Path,
     /// Rows, columns or coordinates, where the format has several forms.
-    pub(crate) form: Option<Form>,
+    pub form: Option<Form>,
     /// Whether arrays are stored uncompressed.
-    pub(crate) uncompressed: bool,
-    pub(crate) progress: &'a Progress,
+    pub uncompressed: bool,
+    /// Who hears how far the work is.
+    pub progress: &'a dyn Progress,
 }
 
 impl Output<'_> {
     /// The form that was asked for, if the format has it.
-    pub(crate) fn plain_form(&self) -> Result<Option<Form>> {
+    pub fn plain_form(&self) -> Result<Option<Form>> {
         if let Some(Form::Dcsr | Form::Dcsc) = self.form {
             bail!("the format has csr, csc and coo; dcsr and dcsc are for Binsparse");
         }
@@ -189,7 +237,7 @@ impl Output<'_> {
     }
 
     /// The one dataset, where a format holds no more than one.
-    pub(crate) fn only_dataset(&self) -> Result<&Dataset> {
+    pub fn only_dataset(&self) -> Result<&Dataset> {
         match self.datasets {
             [dataset] => Ok(dataset),
             several => {
@@ -199,9 +247,23 @@ impl Output<'_> {
     }
 }
 
+/// Hears how far long work is.
+pub trait Progress: Sync {
+    /// So many more entries or bytes of values are done.
+    fn add(&self, count: u64);
+}
+
+/// Nobody hears how far the work is.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Progress for Unwatched {
+    fn add(&self, _: u64) {}
+}
+
 /// The form of a sparse matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Form {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
     /// Compressed rows
     Csr,
     /// Compressed columns
@@ -215,7 +277,7 @@ pub(crate) enum Form {
 }
 
 /// A format of other programs.
-pub(crate) trait Format: Sync {
+pub trait Format: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
@@ -253,7 +315,7 @@ pub(crate) trait Format: Sync {
 }
 
 /// All formats; the first that recognises a file reads it.
-pub(crate) static ALL: &[&dyn Format] = &[
+pub static ALL: &[&dyn Format] = &[
     &matrix_market::MatrixMarket,
     &npy::Npy,
     &npz::Npz,
@@ -265,7 +327,7 @@ pub(crate) static ALL: &[&dyn Format] = &[
 ];
 
 /// The format of a name.
-pub(crate) fn named(name: &str) -> Result<&'static dyn Format> {
+pub fn named(name: &str) -> Result<&'static dyn Format> {
     let format = ALL.iter().find(|format| format.name() == name);
     format.copied().ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|format| format.name()).collect();
@@ -274,14 +336,14 @@ pub(crate) fn named(name: &str) -> Result<&'static dyn Format> {
 }
 
 /// The format that the name of a file asks for.
-pub(crate) fn by_ending(path: &Path) -> Option<&'static dyn Format> {
+pub fn by_ending(path: &Path) -> Option<&'static dyn Format> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let fits = |format: &&&dyn Format| format.endings().iter().any(|end| name.ends_with(end));
     ALL.iter().find(fits).copied()
 }
 
 /// The format that a file has.
-pub(crate) fn recognised(path: &Path) -> Result<&'static dyn Format> {
+pub fn recognised(path: &Path) -> Result<&'static dyn Format> {
     let probe = Probe::new(path);
     if let Some(format) = ALL.iter().find(|format| format.recognises(&probe)) {
         return Ok(*format);
@@ -302,18 +364,19 @@ pub(crate) fn recognised(path: &Path) -> Result<&'static dyn Format> {
 }
 
 /// Whether a file is h5dump's output.
-pub(crate) fn is_dump(path: &Path) -> bool {
+pub fn is_dump(path: &Path) -> bool {
     let head = Probe::new(path).head;
     head.trim_ascii_start().starts_with(b"HDF5 \"")
 }
 
 /// The beginning of a file.
-pub(crate) struct Probe {
-    pub(crate) path: PathBuf,
+pub struct Probe {
+    /// Its name.
+    pub path: PathBuf,
     /// Its first bytes; unpacked if it is a gzip file.
-    pub(crate) head: Vec<u8>,
+    pub head: Vec<u8>,
     /// The file, if it is HDF5.
-    pub(crate) file: Option<File>,
+    pub file: Option<File>,
 }
 
 impl Probe {
@@ -330,7 +393,7 @@ impl Probe {
         // MATLAB's files have a block of their own before what is HDF5.
         let likely = [0, 512, 1024, 2048];
         let is_hdf5 = |at: &usize| head.get(*at..at + 8) == Some(b"\x89HDF\r\n\x1a\n");
-        let file = likely.iter().any(is_hdf5).then(|| driver::open(path).ok()).flatten();
+        let file = likely.iter().any(is_hdf5).then(|| open(path).ok()).flatten();
         Self { path: path.to_owned(), head, file }
     }
 
@@ -343,7 +406,7 @@ impl Probe {
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A file's bytes, unpacked if it is a gzip file.
-pub(crate) fn unpacked<'a>(input: impl Read + 'a) -> Result<Box<dyn std::io::BufRead + 'a>> {
+pub fn unpacked<'a>(input: impl Read + 'a) -> Result<Box<dyn std::io::BufRead + 'a>> {
     use std::io::{BufRead, BufReader};
     let mut input = BufReader::with_capacity(256 << 10, input);
     let start = input.fill_buf()?;
@@ -353,4 +416,24 @@ pub(crate) fn unpacked<'a>(input: impl Read + 'a) -> Result<Box<dyn std::io::Buf
     } else {
         Box::new(input)
     })
+}
+
+/// Opens a file for reading, also one that another program is writing beside readers (SWMR).
+pub fn open(path: impl AsRef<Path>) -> pumice::Result<File> {
+    open_with(File::options(), path.as_ref())
+}
+
+/// Opens a file for reading with these options, also one that is being written beside readers.
+pub fn open_with(options: FileOptions, path: &Path) -> pumice::Result<File> {
+    match options.clone().open(path) {
+        Err(error) if error.is_being_written() => options.swmr(true).open(path),
+        opened => opened,
+    }
+}
+
+/// A temporary file without a name.
+pub fn nameless(path: &Path) -> io::Result<fs::File> {
+    let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
 }

@@ -37,13 +37,12 @@ impl Format for AnnData {
         let kind = text(file.attribute("encoding-type"));
         kind.is_some_and(|kind| kind == "anndata" || kind == "MuData")
             || (file.contains("X") && file.contains("obs") && file.contains("var"))
-            || container::objects(file)
-                .is_ok_and(|(groups, _)| groups.iter().any(|group| sparse_axis(group).is_some()))
+            || container::objects(file).0.iter().any(|group| sparse_axis(group).is_some())
     }
 
     fn open(&self, input: &Input<'_>) -> Result<Vec<Found>> {
         let file = container::open(input.path)?;
-        let (groups, datasets) = container::objects(&file)?;
+        let (groups, datasets) = container::objects(&file);
         let mut found = Vec::new();
         for group in groups {
             let Some((axis, shape)) = sparse_axis(&group) else { continue };

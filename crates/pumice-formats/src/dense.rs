@@ -10,14 +10,15 @@ const BYTES: u64 = 16 << 20;
 
 /// Blocks that together are an array, in row-major order and each in one piece of it: whole lines
 /// along as many axes as fit.
-pub(crate) struct Blocks {
+pub struct Blocks {
     shape: Vec<u64>,
     limit: u64,
     next: Option<Vec<u64>>,
 }
 
 impl Blocks {
-    pub(crate) fn new(shape: Vec<u64>, element_size: usize) -> Self {
+    /// The blocks of an array of this shape.
+    pub fn new(shape: Vec<u64>, element_size: usize) -> Self {
         let limit = (BYTES / element_size.max(1) as u64).clamp(1, BATCH as u64 * 4);
         let next = (!shape.contains(&0)).then(|| vec![0; shape.len()]);
         Self { shape, limit, next }
@@ -152,7 +153,7 @@ impl Source for DatasetSource {
 }
 
 /// The selection of a block; everything of an array without dimensions.
-pub(crate) fn selection(start: &[u64], count: &[u64]) -> Result<pumice::Selection> {
+pub fn selection(start: &[u64], count: &[u64]) -> Result<pumice::Selection> {
     match start.is_empty() {
         true => Ok(pumice::Selection::all()),
         false => Ok(pumice::Selection::block(start, count).map_err(pumice::Error::from)?),

@@ -5,19 +5,28 @@ use pumice::types::{ByteOrder, Float, Integer};
 
 /// The arithmetic of elements of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arithmetic {
+pub enum Arithmetic {
+    /// A whole number.
     Integer {
+        /// Its bytes.
         size: usize,
+        /// Whether it may be negative.
         signed: bool,
+        /// Whether the most significant byte comes first.
         big: bool,
     },
+    /// A float.
     Float {
+        /// Its bytes.
         size: usize,
+        /// Whether the most significant byte comes first.
         big: bool,
     },
-    /// Two floats of this size.
+    /// Two floats.
     Complex {
+        /// The bytes of one of them.
         size: usize,
+        /// Whether the most significant byte comes first.
         big: bool,
     },
     /// Truth values, and entries without values: adding keeps what is true.
@@ -26,7 +35,7 @@ pub(crate) enum Arithmetic {
 
 impl Arithmetic {
     /// The arithmetic of a type, if there is one.
-    pub(crate) fn of(datatype: &Datatype) -> Option<Self> {
+    pub fn of(datatype: &Datatype) -> Option<Self> {
         let is_big = |order: ByteOrder| order == ByteOrder::Big;
         match datatype {
             Datatype::Integer(Integer { size: size @ (1 | 2 | 4 | 8), order, signed, .. }) => {
@@ -45,7 +54,7 @@ impl Arithmetic {
     }
 
     /// Adds `other` to `sum`; `false` if the type cannot hold the result.
-    pub(crate) fn add(self, sum: &mut [u8], other: &[u8]) -> bool {
+    pub fn add(self, sum: &mut [u8], other: &[u8]) -> bool {
         match self {
             Self::Presence => {
                 if sum.iter().all(|&byte| byte == 0) {
@@ -76,7 +85,7 @@ impl Arithmetic {
     }
 
     /// Changes the sign; `false` if the type cannot hold the result.
-    pub(crate) fn negate(self, element: &mut [u8]) -> bool {
+    pub fn negate(self, element: &mut [u8]) -> bool {
         match self {
             Self::Presence => false,
             Self::Integer { size, signed, big } => {
@@ -99,7 +108,7 @@ impl Arithmetic {
     }
 
     /// Makes the complex conjugate.
-    pub(crate) fn conjugate(self, element: &mut [u8]) {
+    pub fn conjugate(self, element: &mut [u8]) {
         if let Self::Complex { size, big } = self {
             Self::Float { size, big }.negate(&mut element[size..]);
         }

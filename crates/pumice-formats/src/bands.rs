@@ -1,7 +1,7 @@
 //! A matrix on its way out, in bands of rows or columns.
 
 use super::BATCH;
-use crate::progress::Progress;
+use crate::{Progress, Unwatched};
 use anyhow::Result;
 use pumice::{Dataset, Selection};
 use std::cmp::Ordering;
@@ -55,7 +55,7 @@ pub(crate) fn count(dataset: &Dataset) -> Result<u64> {
         return Ok(dataset.count_defined(..)?);
     }
     let mut count = 0;
-    for_each_band(dataset, 0, &Progress::hidden(), |band| {
+    for_each_band(dataset, 0, &Unwatched, |band| {
         count += band.columns[0].len() as u64;
         Ok(())
     })?;
@@ -66,7 +66,7 @@ pub(crate) fn count(dataset: &Dataset) -> Result<u64> {
 pub(crate) fn for_each_band(
     dataset: &Dataset,
     axis: usize,
-    progress: &Progress,
+    progress: &dyn Progress,
     mut visit: impl FnMut(Band) -> Result<()>,
 ) -> Result<()> {
     let shape = dataset.shape();

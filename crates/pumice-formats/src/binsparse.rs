@@ -18,7 +18,7 @@ use super::coordinates::CoordinateSource;
 use super::dense::{Blocks, DenseSource, selection};
 use super::{Array, Form, Format, Found, Input, Output, Probe, Source};
 use super::{arithmetic, bands};
-use crate::progress::Progress;
+use crate::Unwatched;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::{Enumeration, Integer};
 use pumice::{Dataset, Datatype, File, Group};
@@ -48,7 +48,7 @@ impl Format for Binsparse {
     }
 
     fn recognises(&self, probe: &Probe) -> bool {
-        let groups = probe.file.as_ref().and_then(|file| container::objects(file).ok());
+        let groups = probe.file.as_ref().map(container::objects);
         groups.is_some_and(|(groups, _)| {
             groups.iter().any(|group| group.attribute("binsparse").is_ok())
         })
@@ -56,7 +56,7 @@ impl Format for Binsparse {
 
     fn open(&self, input: &Input<'_>) -> Result<Vec<Found>> {
         let file = container::open(input.path)?;
-        let (groups, _) = container::objects(&file)?;
+        let (groups, _) = container::objects(&file);
         let mut found = Vec::new();
         for group in groups {
             let Some(descriptor) = text(group.attribute("binsparse")) else { continue };
@@ -334,7 +334,7 @@ fn survey(dataset: &Dataset, format: &str, axis: usize) -> Result<Survey> {
         return Ok(survey);
     }
     let size = dataset.datatype().size().max(1);
-    bands::for_each_band(dataset, axis, &Progress::hidden(), |mut band| {
+    bands::for_each_band(dataset, axis, &Unwatched, |mut band| {
         if let Some(structure) = &survey.structure {
             band.keep_triangle(structure.lower, size);
         }

@@ -15,11 +15,13 @@ const BATCH: u64 = 1 << 16;
 const GROUP: &str = "names";
 
 /// Names of the lines along an axis, in the file that is imported.
-pub(crate) struct Label {
-    pub(crate) axis: usize,
+pub struct Label {
+    /// The axis whose lines have these names.
+    pub axis: usize,
     /// The kind of names: `index`, `id`, `barcode` and so on.
-    pub(crate) field: &'static str,
-    pub(crate) strings: Dataset,
+    pub field: &'static str,
+    /// The names.
+    pub strings: Dataset,
 }
 
 impl Label {
@@ -46,13 +48,13 @@ fn is_text(datatype: &Datatype) -> bool {
 
 /// Copies names to where they are looked for, each list once.
 #[derive(Default)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     kept: HashMap<String, String>,
 }
 
 impl Keeper {
     /// Keeps the names of a dataset's lines.
-    pub(crate) fn keep(&mut self, file: &File, dataset: &Dataset, labels: &[Label]) -> Result<()> {
+    pub fn keep(&mut self, file: &File, dataset: &Dataset, labels: &[Label]) -> Result<()> {
         let shape = dataset.shape();
         for label in labels {
             if shape.get(label.axis).copied() != label.strings.shape().first().copied() {

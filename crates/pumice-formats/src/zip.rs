@@ -183,7 +183,7 @@ impl Writer {
         self.aside += 1;
         let path = self.path.with_extension(format!("member{}", self.aside));
         let action = || format!("write a temporary file {}", path.display());
-        let file = crate::target::nameless(&path).with_context(action)?;
+        let file = crate::nameless(&path).with_context(action)?;
         let counted = Counted { inner: BufWriter::with_capacity(256 << 10, file), count: 0 };
         let packer = match self.deflates {
             true => Packer::Held(Vec::new(), counted),

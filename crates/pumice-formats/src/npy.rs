@@ -5,7 +5,7 @@ use super::array_stream::Stream;
 use super::binsparse::truth;
 use super::dense::{Blocks, DenseSource, selection};
 use super::{Array, Format, Found, Input, Output, Probe, Source};
-use crate::progress::Progress;
+use crate::Progress;
 use anyhow::{Context, Result, bail, ensure};
 use pumice::types::{ByteOrder, Float, Integer};
 use pumice::{Dataset, Datatype};
@@ -59,7 +59,7 @@ impl Format for Npy {
 pub(super) fn write_dense(
     dataset: &Dataset,
     out: &mut dyn Write,
-    progress: &Progress,
+    progress: &dyn Progress,
 ) -> Result<()> {
     out.write_all(&header(dataset.datatype(), &dataset.shape())?)?;
     for (start, count) in Blocks::new(dataset.shape(), dataset.datatype().size()) {

@@ -8,7 +8,7 @@
 
 use super::lines::{Lines, SyntaxError, quoted};
 use super::scalar::{self, Scalar};
-use crate::formats::Symmetry;
+use crate::Symmetry;
 use std::fmt;
 use std::io::BufRead;
 
