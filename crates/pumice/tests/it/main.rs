@@ -4,6 +4,8 @@
 
 mod acceptance;
 mod all_defined;
+#[path = "../../../pumice-cache/tests/support/beside.rs"]
+mod beside;
 mod broadcast;
 mod changed_underneath;
 mod circles;
