@@ -1,5 +1,6 @@
 //! Requests at the same time: who waits for whom, and who does not.
 
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -195,8 +196,8 @@ fn requests_take_their_turn_in_the_order_of_arrival() {
             }
         };
         for value in 2..10 {
-            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
-            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
+            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()));
+            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)));
         }
         gate.open();
         slow.recv().unwrap();
@@ -210,7 +211,7 @@ fn reads_of_a_chunk_run_together() {
     bench.put(0, 0, &[5]).unwrap();
     let gate = gate(&bench, "scatter", Some(0));
     thread::scope(|scope| {
-        let reads: Vec<_> = (0..3).map(|_| beside(scope, || bench.get(0).unwrap()).1).collect();
+        let reads: Vec<_> = (0..3).map(|_| beside(scope, || bench.get(0).unwrap())).collect();
         while gate.state.lock().unwrap().0 < 3 {
             thread::yield_now();
         }
@@ -234,13 +235,13 @@ fn sole_use_waits_for_requests_and_holds_back_later_ones_of_its_dataset_alone() 
         let (release, released) = channel::<()>();
         let cache = &bench.cache;
         let dataset = &bench.dataset;
-        scope.spawn(move || {
+        let sole = beside(scope, move || {
             let exclusive = cache.exclusive(dataset);
             granted.send(()).unwrap();
             released.recv().unwrap();
             exclusive.write([(1, Write::Put { start: 0, data: &[9] })]).unwrap();
         });
-        assert!(is_granted.is_held_back(), "the hit is still being served");
+        assert!(sole.is_held_back() && is_granted.try_recv().is_err(), "the hit is being served");
         gate.open();
         hit.recv().unwrap();
         is_granted.recv().unwrap();

@@ -1,25 +1,27 @@
 //! Work beside a test: whether it is held back is seen in what its thread does, not in how long it takes.
 
+#![allow(dead_code, reason = "each program uses a part of it")]
+
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::{self, Builder, Scope};
 use std::time::Duration;
 
 /// Longer than anything takes that is in nobody's way. A test that waits so long fails.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// How often a thread is looked at, and between two looks, before it counts as held back.
 const LOOKS: usize = 8;
 const BETWEEN: Duration = Duration::from_micros(500);
 
 /// Work on a thread of its own.
-pub struct Beside<T> {
+pub(crate) struct Beside<T> {
     result: Receiver<T>,
     /// The number that the system gives the thread.
     thread: Option<u64>,
 }
 
 /// Begins work beside the test.
-pub fn beside<'s, T: Send + 's>(
+pub(crate) fn beside<'s, T: Send + 's>(
     scope: &'s Scope<'s, '_>,
     work: impl FnOnce() -> T + Send + 's,
 ) -> Beside<T> {
@@ -27,7 +29,7 @@ pub fn beside<'s, T: Send + 's>(
 }
 
 /// Begins work beside the test, on a thread of this name.
-pub fn beside_as<'s, T: Send + 's>(
+pub(crate) fn beside_as<'s, T: Send + 's>(
     scope: &'s Scope<'s, '_>,
     name: &str,
     work: impl FnOnce() -> T + Send + 's,
@@ -44,24 +46,24 @@ pub fn beside_as<'s, T: Send + 's>(
 
 impl<T> Beside<T> {
     /// Waits for the result.
-    pub fn recv(&self) -> Result<T, RecvTimeoutError> {
+    pub(crate) fn recv(&self) -> Result<T, RecvTimeoutError> {
         self.result.recv_timeout(LONG)
     }
 
     /// The result of work that nothing holds back.
     #[track_caller]
-    pub fn soon(&self, why: &str) -> T {
+    pub(crate) fn soon(&self, why: &str) -> T {
         self.recv().expect(why)
     }
 
     /// Whether the work has not ended yet.
-    pub fn has_not_ended(&self) -> bool {
+    pub(crate) fn has_not_ended(&self) -> bool {
         self.result.try_recv().is_err_and(|error| error == TryRecvError::Empty)
     }
 
     /// Whether the work stands still without having ended: its thread sleeps, and has not been awake from one look to
     /// the next. Work that goes on is waited for.
-    pub fn is_held_back(&self) -> bool {
+    pub(crate) fn is_held_back(&self) -> bool {
         let (mut before, mut same) = (None, 0);
         while same < LOOKS {
             if !self.has_not_ended() {

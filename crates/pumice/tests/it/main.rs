@@ -72,6 +72,7 @@ mod streaming;
 mod structured_chunks;
 mod swmr;
 mod tall_chunks;
+mod thorough;
 mod types;
 mod unlocked;
 mod varlen_fill;
