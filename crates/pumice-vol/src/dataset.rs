@@ -6,13 +6,14 @@ use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
+use crate::file_lists;
 use crate::handle::{Handle, Kind, List, check_list, close, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
 use crate::location::place;
 use crate::memory;
 use crate::space::{self, Transfer};
-use pumice_engine::dataset::{DatasetState, LayoutSpec, TransferOptions};
+use pumice_engine::dataset::{DatasetState, Handle as Held, LayoutSpec, TransferOptions};
 use pumice_layout::Storage;
 use pumice_layout::buffer::Output;
 use pumice_types::{Datatype, Heaped, HeapedConversion, Transform};
@@ -53,7 +54,9 @@ pub(crate) unsafe extern "C" fn create(
         let make = || Ok(engine.new_dataset(DatasetState::create(engine, spec)?)?);
         // SAFETY: as above.
         let (state, path) = unsafe { insert_new(&at, name, lcpl, make, |made| made.object())? };
-        let mut handle = Handle::new(at.file.clone(), Kind::Dataset(state), path);
+        let held = Held::new(state);
+        use_chunk_cache(api, dapl, &held)?;
+        let mut handle = Handle::new(at.file.clone(), Kind::Dataset(held), path);
         handle.access = Some(List::copy(api, dapl));
         Ok(handle.give())
     })
@@ -82,9 +85,18 @@ pub(crate) unsafe extern "C" fn open(
         let elsewhere =
             state.sources().is_some() || matches!(state.layout().storage, Storage::External(..));
         check_access(from.api(), dapl, elsewhere)?;
+        use_chunk_cache(from.api(), dapl, state)?;
         found.access = Some(List::copy(from.api(), dapl));
         Ok(found.give())
     })
+}
+
+/// Takes over what an access list says of the chunk cache, if it says anything: of others the file's list decides.
+fn use_chunk_cache(api: &Api, dapl: Hid, state: &DatasetState) -> Result<()> {
+    if let Some((bytes, weight)) = file_lists::chunk_cache_of_dataset(api, dapl)? {
+        state.set_cache_options(state.cache_options().chunk_cache(bytes, weight));
+    }
+    Ok(())
 }
 
 /// Refuses an access list that says where the other files of a dataset are.

@@ -102,6 +102,10 @@ api! {
     H5Pset: fn(Hid, *const c_char, *const c_void) -> Herr;
     H5Pinsert2: fn(Hid, *const c_char, usize, *mut c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void) -> Herr;
     H5Pset_vol: fn(Hid, Hid, *const c_void) -> Herr;
+    H5Pget_vol_info: fn(Hid, *mut *mut c_void) -> Herr;
+    H5VLregister_connector: fn(*const c_void, Hid) -> Hid;
+    H5Pget_cache: fn(Hid, *mut c_int, *mut usize, *mut usize, *mut f64) -> Herr;
+    H5Pget_chunk_cache: fn(Hid, *mut usize, *mut usize, *mut f64) -> Herr;
     H5Pget_layout: fn(Hid) -> c_int;
     H5Pset_layout: fn(Hid, c_int) -> Herr;
     H5Pget_chunk: fn(Hid, c_int, *mut Hsize) -> c_int;

@@ -5,6 +5,7 @@
 
 use crate::abi::*;
 use crate::library::{Api, base_of};
+use crate::settings::{self, Settings};
 use crate::{
     attribute, blob, dataset, datatype, file, group, introspect, link, native, object, old_groups,
 };
@@ -98,8 +99,8 @@ fn made<const SLOT: usize>() -> Class {
         cap_flags: CAPABILITIES,
         initialize: introspect::initialize::<SLOT> as *const c_void,
         terminate: introspect::terminate as *const c_void,
-        info_size: 0,
-        info: [NONE; 5],
+        info_size: size_of::<Settings>(),
+        info: settings::callbacks::<SLOT>(),
         wrap: [introspect::get_object as *const c_void, NONE, NONE, NONE, NONE],
         attr: [
             attribute::create as *const c_void,
