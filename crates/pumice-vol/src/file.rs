@@ -100,6 +100,7 @@ fn given(
     file.memory = memory;
     if let Ok(Driver::Other) = file_lists::driver(api, fapl) {
         file.close_at_once();
+        file.apart = false;
     }
     Handle::new(Arc::new(file), Kind::File, Some("/".into())).give()
 }

@@ -42,6 +42,8 @@ pub(crate) struct OpenFile {
     pointer: AtomicUsize,
     /// Whether closing it was tried before.
     tried: AtomicBool,
+    /// Whether its bytes are reached without libhdf5, so that reads and writes need not have its lock.
+    pub(crate) apart: bool,
 }
 
 impl OpenFile {
@@ -66,6 +68,7 @@ impl OpenFile {
             unnamed,
             pointer,
             tried: AtomicBool::new(false),
+            apart: true,
         }
     }
 

@@ -42,6 +42,7 @@ mod object;
 mod old_groups;
 mod order;
 mod own;
+mod references;
 mod rfc;
 mod settings;
 mod slots;

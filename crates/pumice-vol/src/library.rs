@@ -17,6 +17,7 @@ macro_rules! api {
             /// The number of the slot whose callbacks belong to it.
             pub(crate) slot: usize,
             handle: usize,
+            lock: Option<Lock>,
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
@@ -26,6 +27,7 @@ macro_rules! api {
                 Ok(Self {
                     slot,
                     handle,
+                    lock: Lock::of(handle),
                     $($name: {
                         let mut found = symbol(handle, concat!(stringify!($name), "\0"));
                         if found.is_null() {
@@ -78,6 +80,13 @@ api! {
     H5Tclose: fn(Hid) -> Herr;
     H5Tvlen_create: fn(Hid) -> Hid;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
+    H5Rget_type: fn(*const c_void) -> c_int;
+    H5Rcreate_object: fn(Hid, *const c_char, Hid, *mut c_void) -> Herr;
+    H5Rcreate_region: fn(Hid, *const c_char, Hid, Hid, *mut c_void) -> Herr;
+    H5Rcreate_attr: fn(Hid, *const c_char, *const c_char, Hid, *mut c_void) -> Herr;
+    H5Ropen_object: fn(*mut c_void, Hid, Hid) -> Hid;
+    H5Ropen_region: fn(*mut c_void, Hid, Hid) -> Hid;
+    H5Rget_attr_name: fn(*const c_void, *mut c_char, usize) -> isize;
     H5Sclose: fn(Hid) -> Herr;
     H5Screate: fn(c_int) -> Hid;
     H5Screate_simple: fn(c_int, *const Hsize, *const Hsize) -> Hid;
@@ -200,7 +209,72 @@ fn symbol(handle: usize, name: &'static str) -> *mut c_void {
     unsafe { libc::dlsym(handle as *mut c_void, name.as_ptr().cast()) }
 }
 
+/// The functions that give back the lock of a library for a while; only builds with the lock have them.
+#[derive(Clone, Copy)]
+struct Lock {
+    release: unsafe extern "C" fn(*mut c_uint) -> Herr,
+    acquire: unsafe extern "C" fn(c_uint, *mut bool) -> Herr,
+}
+
+impl Lock {
+    fn of(handle: usize) -> Option<Self> {
+        let release = symbol(handle, "H5TSmutex_release\0");
+        let acquire = symbol(handle, "H5TSmutex_acquire\0");
+        if release.is_null() || acquire.is_null() {
+            return None;
+        }
+        // SAFETY: functions of these names have these signatures.
+        unsafe {
+            Some(Self {
+                release: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_uint) -> Herr,
+                >(release),
+                acquire: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(c_uint, *mut bool) -> Herr,
+                >(acquire),
+            })
+        }
+    }
+
+    /// Takes the lock so many times, as soon as nobody has it.
+    fn take(self, count: c_uint) {
+        for attempt in 0u32.. {
+            let mut taken = false;
+            // SAFETY: a plain call with a place for the answer; it does not wait.
+            if unsafe { (self.acquire)(count, &mut taken) } < 0 || taken {
+                return;
+            }
+            match attempt {
+                0..64 => std::thread::yield_now(),
+                _ => std::thread::sleep(std::time::Duration::from_micros(20)),
+            }
+        }
+    }
+}
+
+/// A lock that is taken again, whatever happens meanwhile.
+struct Lent(Lock, c_uint);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.take(self.1);
+    }
+}
+
 impl Api {
+    /// Works without the library's lock, so that other threads of the program get into it. The work calls no function of
+    /// the library, and uses nothing that the program could close meanwhile.
+    pub(crate) fn unlocked<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(lock) = self.lock else { return work() };
+        let mut count = 0;
+        // SAFETY: a plain call with a place for how often the lock was taken; this thread has it, as a callback runs.
+        let released = unsafe { (lock.release)(&mut count) };
+        let _lent = (released >= 0 && count > 0).then(|| Lent(lock, count));
+        work()
+    }
+
     /// The library that a return address lies in.
     pub(crate) fn of_caller(slot: usize, caller: usize) -> Result<Self, String> {
         let (handle, _) = library_at(caller)?;

@@ -292,7 +292,7 @@ unsafe fn read_chunk(handle: &Handle, state: &DatasetState, asked: *mut ChunkRea
 fn buffer_size(handle: &Handle, state: &DatasetState, asked: &BufferSize) -> Result<u64> {
     let memory_type = datatype_of(handle.api(), asked.datatype)?;
     let stored = state.read_heaped(&selected(handle, asked.space)?)?;
-    let heaped = memory::heaped_type(&memory_type);
+    let heaped = memory::heaped_type(&memory_type, state.datatype());
     let values = HeapedConversion::new(state.datatype(), &heaped)?.convert(&stored)?;
     memory::needed(&memory_type, &values, &heaped)
 }

@@ -85,10 +85,10 @@ pub(crate) fn class_for(caller: usize) -> Result<&'static Class, String> {
 
 const NONE: *const c_void = std::ptr::null();
 
-/// What the connector can do: all but maps, mounting, user-defined links, references to regions and attributes, threads in
+/// What the connector can do: all but maps, mounting, user-defined links, threads in
 /// libhdf5 and calls that do not wait.
-pub(crate) const CAPABILITIES: u64 = 0x1F_FFFF_FFFF
-    & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x10_0000 | 0x20_0000 | 0x1_0000_0000 | 0x4_0000_0000);
+pub(crate) const CAPABILITIES: u64 =
+    0x1F_FFFF_FFFF & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x1_0000_0000 | 0x4_0000_0000);
 
 fn made<const SLOT: usize>() -> Class {
     Class {
