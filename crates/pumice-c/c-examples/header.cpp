@@ -1,6 +1,7 @@
 // The header in C++: it compiles with all warnings, and its functions have the names of C.
 #include <pumice.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 
