@@ -46,8 +46,7 @@ class Errors(Connector):
         make(self.path)
 
     def run_checks(self, text, *arguments):
-        body = "\n".join(line[8:] if line.startswith("        ") else line for line in text.splitlines())
-        return self.run_program(MUST_FAIL + body, *arguments)
+        return self.run_program(text, *arguments, head=MUST_FAIL)
 
     def test_a_file_that_is_not_there(self):
         self.run_checks("""

@@ -39,12 +39,12 @@ FUNCTIONS = '''
             text += " " + name.value.decode()
         return text
 
-    def read(id, count, ask=None):
+    def read(source, count):
         references = (Reference * count)()
-        if ask:
-            done(library.H5Aread(Id(id), ANY, references))
+        if isinstance(source, h5py.h5a.AttrID):
+            done(library.H5Aread(Id(source.id), ANY, references))
         else:
-            done(library.H5Dread(Id(id), ANY, Id(0), Id(0), Id(0), references))
+            done(library.H5Dread(Id(source.id.id), ANY, Id(0), Id(0), Id(0), references))
         found = [told(one) for one in references]
         for one in references:
             library.H5Rdestroy(one)
@@ -76,8 +76,8 @@ WRITE = FUNCTIONS + '''
 
 READ = FUNCTIONS + '''
     with h5py.File(path) as file:
-        print(read(file["references"].id.id, 4))
-        print(read(h5py.h5a.open(file.id, b"references").id, 4, ask="attribute"))
+        print(read(file["references"], 4))
+        print(read(h5py.h5a.open(file.id, b"references"), 4))
 '''
 
 EXPECTED = str(["/group/data", "/group/data 20 ((2, 3), (5, 7))", "/group/data unit", "nothing"])
@@ -101,7 +101,7 @@ class References(Connector):
             regions[0] = data.regionref[2:6, 3:8]
         program = FUNCTIONS + '''
     with h5py.File(path) as file:
-        print(read(file["objects"].id.id, 2), read(file["regions"].id.id, 2))
+        print(read(file["objects"], 2), read(file["regions"], 2))
 '''
         expected = "['/group/data', 'nothing'] ['/group/data 20 ((2, 3), (5, 7))', 'nothing']"
         for connector in (None, "pumice"):

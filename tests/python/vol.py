@@ -62,12 +62,15 @@ class Connector(unittest.TestCase):
         shutil.copy(built, self.plugins / "libpumice_vol.so")
         self.path = self.directory / "a.h5"
 
-    def run_program(self, text, *arguments, connector="pumice", fails=False):
-        """Runs a program with the connector, or natively without; gives what it printed, and its errors if it must fail."""
+    def run_program(self, text, *arguments, head="", connector="pumice", fails=False):
+        """Runs a program, behind `head` if there is one, with the connector or natively.
+
+        Gives what it printed, or its errors if it must fail.
+        """
         environment = {**os.environ, "HDF5_PLUGIN_PATH": str(self.plugins)}
         if connector:
             environment["HDF5_VOL_CONNECTOR"] = connector
-        text = HEAD + textwrap.dedent(text)
+        text = HEAD + textwrap.dedent(head) + textwrap.dedent(text)
         done = subprocess.run([sys.executable, "-c", text, str(self.path), *map(str, arguments)], env=environment,
                               capture_output=True, text=True, timeout=240)
         if fails:

@@ -257,10 +257,7 @@ unsafe extern "C" fn from_text<const SLOT: usize>(
     let Some(api) = slots::api(SLOT) else { return FAIL };
     done(api, c"info from string", || {
         // SAFETY: as for `copy`.
-        let settings = parse(unsafe { text(given)? }).inspect_err(|fault| {
-            // While libhdf5 starts, as with the environment's text, there is no program yet to read the error stack.
-            eprintln!("pumice: {fault}");
-        })?;
+        let settings = parse(unsafe { text(given)? })?;
         // SAFETY: as for `copy`.
         unsafe { *to = settings.give() };
         Ok(())
