@@ -76,6 +76,8 @@ def h5repack(options, path, folder):
     if found is not True or not os.path.exists(made["native"]):
         return found
     dumps = [run(options, ["h5dump", "--vol-name=native", made[name]])[:2] for name in made]
+    if dumps[0][0] != 0:
+        return None
     names = [found[1].replace(made[name].encode(), b"") for found, name in zip(dumps, made)]
     return True if dumps[0][0] == dumps[1][0] and names[0] == names[1] else "differs in what it wrote"
 
@@ -104,16 +106,18 @@ def main():
     options = parser.parse_args()
     files = sorted(path for path in options.corpus.rglob("*.h5") if 0 < path.stat().st_size <= options.largest)
     files = files[:: options.every]
+    counts = {name: [0, 0] for name in TOOLS}
     with ThreadPoolExecutor(int(os.environ.get("JOBS", "1"))) as pool:
-        results = list(pool.map(lambda path: one(options, path), files))
-    for name in TOOLS:
-        found = [(path, answers[name]) for path, answers in results if answers.get(name) is not None]
-        if found:
-            equal = sum(answer is True for _, answer in found)
-            print(f"{name}: {equal} of {len(found)} equal ({100 * equal / len(found):.1f} %)")
-        for path, answer in found:
-            if options.differences and answer is not True:
-                print(f"  {path.name}: {answer}")
+        for path, answers in pool.map(lambda path: one(options, path), files):
+            for name, answer in answers.items():
+                if answer is not None:
+                    counts[name][0] += answer is True
+                    counts[name][1] += 1
+                    if options.differences and answer is not True:
+                        print(f"  {name}: {path.name}: {answer}", flush=True)
+    for name, (equal, all_) in counts.items():
+        if all_:
+            print(f"{name}: {equal} of {all_} equal ({100 * equal / all_:.1f} %)")
 
 
 if __name__ == "__main__":

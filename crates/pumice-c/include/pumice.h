@@ -133,7 +133,8 @@ pumice_status pumice_open(const char *path, pumice_mode mode, pumice_file **file
 /* Writes all changes to the file: all of them or, after an error, none. */
 pumice_status pumice_flush(pumice_file *file);
 /* Writes all changes and gives the file back. The handle is gone after an error, too: call pumice_flush before, if
- * the program can do something about it. Datasets that are still open can only be closed. */
+ * the program can do something about it. Datasets that are still open stay usable, and keep the file open until the last
+ * of them is given back. */
 pumice_status pumice_close(pumice_file *file);
 /* Limits the memory of the chunk cache that all files share. */
 pumice_status pumice_set_cache_bytes(uint64_t bytes);

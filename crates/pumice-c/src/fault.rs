@@ -112,7 +112,10 @@ mod tests {
         assert_eq!(run(|| panic!("for \0 the test")), INTERNAL);
         // SAFETY: it ends with a null byte and lives as long as the thread has no other failure.
         let message = unsafe { CStr::from_ptr(pumice_error_message()) };
-        assert_eq!(message.to_str(), Ok("internal error: a defect of Pumice: for   the test"));
+        assert_eq!(
+            message.to_str(),
+            Ok("internal error, please report it: a defect of Pumice: for   the test")
+        );
         assert_eq!(ask(3, || panic!("again")), 3);
     }
 

@@ -284,8 +284,8 @@ unsafe fn taken(
     for at in 0..count {
         // SAFETY: the caller's promise.
         unsafe {
-            memory::import(types, buffer.add(at * size), &mut values, Some(Links(&handle.file)))?
-        };
+            memory::import(types, buffer.add(at * size), &mut values, Some(Links(&handle.file)))?;
+        }
     }
     Ok(HeapedConversion::new(&heaped, datatype)?.convert(&values)?)
 }

@@ -136,7 +136,7 @@ fn check_view(api: &Api, dapl: Hid) -> Result<()> {
 /// What a transfer property list asks for.
 fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
     let mut options = TransferOptions::default();
-    if dxpl <= DEFAULT {
+    if dxpl <= DEFAULT || dxpl == api.usual_transfer() {
         return Ok(options);
     }
     let mut text = [0u8; 1024];
@@ -178,8 +178,9 @@ impl<'a> Job<'a> {
         let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
         // The same type is copied as it is; of another, what lies between members stays as it is.
         let same = memory_type == *state.datatype();
-        let direct = convert::is_known(&memory_type, state.datatype())
-            && (same || !convert::has_gaps(&memory_type));
+        let direct = (same && !memory::are_walked(&memory_type))
+            || (convert::is_known(&memory_type, state.datatype())
+                && (same || !convert::has_gaps(&memory_type)));
         let plain = direct && !memory::are_walked(&memory_type) && !state.datatype().has_varlen();
         let memory = if plain { transfer.memory.take() } else { None };
         let options = TransferOptions { memory, ..options(api, dxpl)? };

@@ -19,10 +19,16 @@ const HEAD: [u8; 2] = [3, 0];
 
 /// The datatype of an identifier, with the sizes that it has in memory.
 pub(crate) fn datatype_of(api: &Api, id: Hid) -> Result<Datatype> {
-    let mut length = 0;
-    // SAFETY: without a buffer, the function gives the length that it needs.
+    // Most types are short: one call is enough.
+    let mut short = [0u8; 64];
+    let mut length = short.len();
+    // SAFETY: the buffer is as long as is said. If that is too short, the function writes nothing and gives the length.
     unsafe {
-        checked((api.H5Tencode)(id, std::ptr::null_mut(), &mut length), "H5Tencode")?;
+        checked((api.H5Tencode)(id, short.as_mut_ptr().cast(), &mut length), "H5Tencode")?;
+    }
+    if length <= short.len() {
+        let message = short.get(HEAD.len()..length).unwrap_or_default();
+        return Ok(datatype::decode(message, &Context::default())?);
     }
     let mut bytes = vec![0u8; length];
     // SAFETY: the buffer is as long as the function has asked for.

@@ -7,6 +7,7 @@
 
 use crate::abi::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 
 /// Declares the table of functions and how it is filled.
 macro_rules! api {
@@ -18,6 +19,7 @@ macro_rules! api {
             pub(crate) slot: usize,
             handle: usize,
             lock: Option<Lock>,
+            usual_transfer: OnceLock<Hid>,
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
@@ -28,6 +30,7 @@ macro_rules! api {
                     slot,
                     handle,
                     lock: Lock::of(handle),
+                    usual_transfer: OnceLock::new(),
                     $($name: {
                         let mut found = symbol(handle, concat!(stringify!($name), "\0"));
                         if found.is_null() {
@@ -302,6 +305,11 @@ impl Api {
         // SAFETY: a plain call with places for three numbers.
         unsafe { (self.H5get_libversion)(&mut major, &mut minor, &mut release) };
         major
+    }
+
+    /// The list of transfers that programs mean by `H5P_DEFAULT`.
+    pub(crate) fn usual_transfer(&self) -> Hid {
+        *self.usual_transfer.get_or_init(|| self.constant(c"H5P_LST_DATASET_XFER_ID_g"))
     }
 
     /// The value of a variable that holds an identifier, such as `H5E_VOL_g`; [`INVALID`] if there is none.

@@ -90,9 +90,10 @@ fn exported() -> BTreeMap<String, Signature> {
         for part in text.split("#[unsafe(no_mangle)]").skip(1) {
             let part = words(part);
             let head = &part[..part.find('{').expect("a function has a body")];
-            let (before, rest) = head.split_once('(').expect("a function has arguments");
+            let (_, head) = head.split_once(" fn ").expect("it is a function");
+            let (name, rest) = head.split_once('(').expect("a function has arguments");
             let (arguments, result) = rest.rsplit_once(')').expect("they end");
-            let name = before.rsplit(' ').next().expect("a function has a name").to_owned();
+            let name = name.to_owned();
             let result = result.trim().trim_start_matches("->").trim();
             let result = if result == "c_int" { "pumice_kind".into() } else { in_c(result) };
             let arguments = arguments.split(',').filter_map(|one| one.trim().split_once(": "));
