@@ -64,7 +64,8 @@ fn matrix(file: &File, density: f64, chunk: Option<[u64; 2]>) -> Outcome<Dataset
 fn kinds(noise: &mut Noise) -> Outcome<Vec<(String, Vec<Selection>)>> {
     let mut kinds = Vec::new();
     for size in [32, 128, 1024] {
-        let ranges = (0..4).map(|_| Selection::block(&[noise.below(ROWS - size), 0], &[size, COLUMNS]));
+        let ranges =
+            (0..4).map(|_| Selection::block(&[noise.below(ROWS - size), 0], &[size, COLUMNS]));
         kinds.push((format!("{size} rows"), ranges.collect::<Result<Vec<_>, _>>()?));
         let scattered = (0..4).map(|_| {
             let mut rows: Vec<u64> = (0..size).map(|_| noise.below(ROWS)).collect();
@@ -123,7 +124,12 @@ fn read(matrix: &Dataset, form: &str, window: &Selection) -> Outcome<()> {
 }
 
 /// The smallest time of each form, in microseconds a window, of turns that take so many seconds together.
-fn least(seconds: f64, forms: &[&str], windows: &[Selection], matrix: &Dataset) -> Outcome<Vec<f64>> {
+fn least(
+    seconds: f64,
+    forms: &[&str],
+    windows: &[Selection],
+    matrix: &Dataset,
+) -> Outcome<Vec<f64>> {
     let mut least = vec![f64::INFINITY; forms.len()];
     let begun = Instant::now();
     let mut turns = 0;
@@ -144,7 +150,8 @@ fn main() -> Outcome<()> {
     let part = words.iter().find_map(|word| word.strip_prefix("--only=")).unwrap_or("");
     let form = words.iter().find_map(|word| word.strip_prefix("--form=")).unwrap_or("");
     let forms: Vec<&str> = FORMS.into_iter().filter(|name| name.contains(form)).collect();
-    let seconds = words.iter().find_map(|word| word.strip_prefix("--seconds=")).unwrap_or("2").parse()?;
+    let seconds =
+        words.iter().find_map(|word| word.strip_prefix("--seconds=")).unwrap_or("2").parse()?;
     let chunk = words.iter().find_map(|word| word.strip_prefix("--chunk=")).map(|word| {
         let sides: Vec<u64> = word.split('x').filter_map(|side| side.parse().ok()).collect();
         [sides[0], sides[1]]
@@ -166,7 +173,9 @@ fn main() -> Outcome<()> {
             let all = [Selection::block(&[0, 0], &[ROWS, COLUMNS])?];
             let forms: Vec<&str> = forms.iter().copied().filter(|form| *form != "dense").collect();
             let times = least(2.0 * seconds, &forms, &all, &matrix)?;
-            let cells = times.iter().map(|time| format!("{time:.0} ({:.2} of columns' time)", time / times[0]));
+            let cells = times
+                .iter()
+                .map(|time| format!("{time:.0} ({:.2} of columns' time)", time / times[0]));
             println!("| everything | | {} |", cells.collect::<Vec<_>>().join(" | "));
         }
     }
