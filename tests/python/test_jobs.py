@@ -1,4 +1,8 @@
-"""Six jobs as an example of the Rust library and as a script of h5py: equal results, and fewer lines."""
+"""Six jobs as an example of the Rust library and as a script of h5py: equal results, and fewer lines.
+
+One of them, arrays, also as a program of hdf5-metno. It is compared if it has been built, for which libhdf5 is needed:
+`cargo build --manifest-path tests/python/jobs/metno/Cargo.toml` (Debian's libhdf5-dev).
+"""
 
 import pathlib
 import subprocess
@@ -14,6 +18,7 @@ from jobs import edit_in_place
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+METNO = HERE / "jobs" / "metno"
 JOBS = ["arrays", "detector_stream", "edit_in_place", "rayon_threads", "single_cell_batches", "table"]
 
 
@@ -74,13 +79,27 @@ class Jobs(unittest.TestCase):
                         self.assertEqual(images.attrs["unit"], "counts")
                         self.assertEqual(images.dims[0][0], one["raw/times"])
 
-    def test_jobs_take_fewer_lines_than_in_h5py(self):
-        # Not of arrays: numpy is at home in h5py, and both take as many lines but one.
-        for name in sorted(set(JOBS) - {"arrays"}):
+    def test_arrays_of_metno_are_equal(self):
+        program = METNO / "target/debug/arrays"
+        if not program.exists():
+            self.skipTest("hdf5-metno's program is not built")
+        ours, _ = self.run_both("arrays")
+        theirs = self.folder / "arrays.metno.h5"
+        run = dict(capture_output=True, text=True, check=True, timeout=300)
+        expected = subprocess.run([sys.executable, HERE / "jobs/arrays.py", self.folder / "again.h5"], **run).stdout
+        self.assertEqual(subprocess.run([program, theirs], **run).stdout, expected)
+        with h5py.File(ours) as one, h5py.File(theirs) as other:
+            numpy.testing.assert_array_equal(one["film"][()], other["film"][()])
+
+    def test_jobs_take_fewer_lines_than_elsewhere(self):
+        for name in JOBS:
             with self.subTest(name):
                 ours = job_lines(ROOT / "crates/pumice/examples" / f"{name}.rs", "//")
-                theirs = job_lines(HERE / "jobs" / f"{name}.py", "#")
-                print(f"{name}: {ours} lines, h5py {theirs}")
+                theirs, other = job_lines(HERE / "jobs" / f"{name}.py", "#"), "h5py"
+                if name == "arrays":
+                    # numpy is at home in h5py, ndarray in hdf5-metno.
+                    theirs, other = job_lines(METNO / "src/bin" / f"{name}.rs", "//"), "hdf5-metno"
+                print(f"{name}: {ours} lines, {other} {theirs}")
                 self.assertLess(ours, theirs)
 
 

@@ -8,7 +8,8 @@
 //! The file is in memory and stays open. Every number is the smallest of many turns, in microseconds a window; in brackets
 //! how many times as fast as the dense read. The last lines read everything, beside `read_columns`. With
 //! `--processor-time` the clock counts what all threads of the process compute, which means more on a busy machine;
-//! `--chunk=65x5000` sets the shape of chunks, `--only=rows` picks lines, `--seconds=2` is how long each line takes.
+//! `--chunk=65x5000` sets the shape of chunks, `--only=rows` picks lines, `--form=CSC` picks forms (for a profile),
+//! `--seconds=2` is how long each line takes.
 
 use pumice::{Dataset, File, Lines, Points, Selection};
 use std::error::Error;
@@ -147,6 +148,8 @@ fn main() -> Outcome<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     OF_PROCESSORS.get_or_init(|| words.iter().any(|word| word == "--processor-time"));
     let part = words.iter().find_map(|word| word.strip_prefix("--only=")).unwrap_or("");
+    let form = words.iter().find_map(|word| word.strip_prefix("--form=")).unwrap_or("");
+    let forms: Vec<&str> = FORMS.into_iter().filter(|name| name.contains(form)).collect();
     let seconds =
         words.iter().find_map(|word| word.strip_prefix("--seconds=")).unwrap_or("2").parse()?;
     let chunk = words.iter().find_map(|word| word.strip_prefix("--chunk=")).map(|word| {
@@ -156,19 +159,20 @@ fn main() -> Outcome<()> {
     for density in words.iter().filter(|word| !word.starts_with("--")) {
         let file = File::in_memory()?;
         let matrix = matrix(&file, density.parse()?, chunk)?;
-        println!("\n{density}, chunks {:?}\n\n| | {} |", matrix.chunk(), FORMS.join(" | "));
-        println!("|---{}|", "|---".repeat(FORMS.len()));
+        println!("\n{density}, chunks {:?}\n\n| | {} |", matrix.chunk(), forms.join(" | "));
+        println!("|---{}|", "|---".repeat(forms.len()));
         for (name, windows) in kinds(&mut Noise(707))? {
             if !name.contains(part) {
                 continue;
             }
-            let times = least(seconds, &FORMS, &windows, &matrix)?;
+            let times = least(seconds, &forms, &windows, &matrix)?;
             let cells = times.iter().map(|time| format!("{time:.1} ({:.2}x)", times[0] / time));
             println!("| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
         }
         if "everything".contains(part) {
             let all = [Selection::block(&[0, 0], &[ROWS, COLUMNS])?];
-            let times = least(2.0 * seconds, &FORMS[1..], &all, &matrix)?;
+            let forms: Vec<&str> = forms.iter().copied().filter(|form| *form != "dense").collect();
+            let times = least(2.0 * seconds, &forms, &all, &matrix)?;
             let cells = times
                 .iter()
                 .map(|time| format!("{time:.0} ({:.2} of columns' time)", time / times[0]));

@@ -596,6 +596,7 @@ mod tests {
                 let mut request = ReadRequest::Sparse(SparseRead::Rows {
                     rows,
                     columns: 4..16,
+                    starts: true,
                     found: &mut found,
                 });
                 sparse.scatter_logged(&logged, &mut request).unwrap();

@@ -80,6 +80,23 @@ impl Work for ListBlock<'_> {
     }
 }
 
+/// [`CellSet::list_in_rows`], compiled for wide registers.
+struct SeekRows<'a> {
+    cells: &'a CellSet,
+    width: u64,
+    rows: Range<u32>,
+    columns: Range<u32>,
+}
+
+impl Work for SeekRows<'_> {
+    type Output = Option<Vec<u32>>;
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        self.cells.list_in_rows(self.width, self.rows, self.columns)
+    }
+}
+
 /// Where the cells of each row begin in a list of those of some rows, and where those of the last end.
 struct RowStarts<'a> {
     cells: &'a [u32],
@@ -217,22 +234,26 @@ impl SparseChunk {
         Ok((cells, values))
     }
 
-    /// The defined cells in `columns` of some rows of a chunk of rows of `width` cells, and their values.
+    /// The defined cells in `columns` of some rows of a chunk of rows of `width` cells, and their values; if `starts`, also
+    /// where each row begins.
     pub fn rows(
         &self,
         element: usize,
         width: u64,
         rows: RowPart<'_>,
         columns: Range<u32>,
+        starts: bool,
     ) -> RowsFound {
         if let RowPart::Range(rows) = &rows
             && self.cells.cells() <= Division::MOST
-            && let Some(found) = self.rows_together(element, width, rows, &columns)
+            && let Some(found) = self.rows_together(element, width, rows, &columns, starts)
         {
             return found;
         }
         let (cells, held) = (&self.cells, self.values());
-        let mut values = Vec::new();
+        let among = (rows.count() as u64).saturating_mul(columns.len() as u64);
+        let expected = cells.expected_among(among);
+        let mut values = Vec::with_capacity(expected * element + FEW);
         let visit = |run: Run| copy_piece(held, element, run, &mut values);
         let found = run_widely(ListRows { cells, width, rows, columns, visit });
         RowsFound { values, ..found }
@@ -246,11 +267,17 @@ impl SparseChunk {
         width: u64,
         rows: &Range<u32>,
         columns: &Range<u32>,
+        starts: bool,
     ) -> Option<RowsFound> {
         let held = self.values();
         let [first, last] = [rows.start, rows.end].map(|row| u64::from(row) * width);
         let (mut cells, mut values) = (Vec::new(), Vec::new());
-        if columns.start == 0 && u64::from(columns.end) >= width {
+        let whole = columns.start == 0 && u64::from(columns.end) >= width;
+        if whole && let Some(list) = self.cells.as_list() {
+            let [start, end] = [first, last].map(|cell| self.cells.rank(cell) as usize);
+            cells.extend_from_slice(&list[start..end]);
+            values.extend_from_slice(&held[start * element..end * element]);
+        } else if whole {
             cells = self.cells.list_for(last - first);
             let run = Run { start: first, len: last - first };
             self.cells.list_within([run], &mut cells, |range| {
@@ -258,21 +285,39 @@ impl SparseChunk {
             });
         } else {
             let list = self.cells.as_list()?;
-            let dims = [self.cells.cells() / width.max(1), width];
-            if list.len() as u64 > FEW_IN_ROW.saturating_mul(dims[0]) {
-                return None;
-            }
-            let start = [u64::from(rows.start), u64::from(columns.start)];
-            let count = [rows.len() as u64, columns.len() as u64];
-            let found = run_widely(ListBlock { cells: &self.cells, dims, start, count })?;
+            let found = self.find_in_rows(list.len() as u64, width, rows, columns)?;
             cells.extend(found.iter().map(|at| list[*at as usize]));
             values.reserve(found.len() * element + FEW);
             for at in found {
                 copy_piece(held, element, Run { start: u64::from(at), len: 1 }, &mut values);
             }
         }
-        let starts = run_widely(RowStarts { cells: &cells, rows: rows.clone(), width });
+        let starts = match starts {
+            true if whole => self.cells.row_starts(width, rows.clone()),
+            true => None,
+            false => Some(Vec::new()),
+        };
+        let starts = starts
+            .unwrap_or_else(|| run_widely(RowStarts { cells: &cells, rows: rows.clone(), width }));
         Some(RowsFound { cells, starts, values })
+    }
+
+    /// The positions of a list's cells in some columns of rows that follow each other, if hardly any row has one.
+    fn find_in_rows(
+        &self,
+        count: u64,
+        width: u64,
+        rows: &Range<u32>,
+        columns: &Range<u32>,
+    ) -> Option<Vec<u32>> {
+        let (cells, dims) = (&self.cells, [self.cells.cells() / width.max(1), width]);
+        if count > FEW_IN_ROW.saturating_mul(dims[0]) {
+            let (rows, columns) = (rows.clone(), columns.clone());
+            return run_widely(SeekRows { cells, width, rows, columns });
+        }
+        let start = [u64::from(rows.start), u64::from(columns.start)];
+        let count = [rows.len() as u64, columns.len() as u64];
+        run_widely(ListBlock { cells, dims, start, count })
     }
 
     /// Defines `cells` with `values` (one element each, in row-major order of `cells`).

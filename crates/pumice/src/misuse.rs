@@ -120,3 +120,151 @@
 //! numbers.read::<u8>(0.0..1.0)?;
 //! # Ok::<(), pumice::Error>(())
 //! ```
+//! ```compile_fail,E0277
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).create("numbers")?;
+//! numbers.read::<u8>(-1)?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! Datasets of types that HDF5 has not, of which the size depends on the machine:
+//!
+//! ```compile_fail,E0277
+//! pumice::File::in_memory()?.new_dataset::<usize>().shape([2]).create("sizes")?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! Values of another type than the one that is named, and attributes of types that HDF5 has not:
+//!
+//! ```compile_fail,E0308
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<f32>().shape([2]).create("numbers")?;
+//! numbers.write::<f32>(.., &[1.0_f64, 2.0])?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0277
+//! pumice::File::in_memory()?.root().set_attribute("count", 3_usize)?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! Points of different ranks, and coordinates that may be negative:
+//!
+//! ```
+//! let file = pumice::File::in_memory()?;
+//! let hits = file.new_dataset::<u8>().shape([9, 9]).sparse().create("hits")?;
+//! hits.write_points(&[[7, 9 - 1], [1, 2]], &[1, 2])?;
+//! assert_eq!(hits.read_columns::<u32, u8>(..)?.values, [2, 1]);
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0308
+//! let file = pumice::File::in_memory()?;
+//! let hits = file.new_dataset::<u8>().shape([9, 9]).sparse().create("hits")?;
+//! hits.write_points(&[[7, 9 - 1], [1]], &[1, 2])?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0277
+//! let file = pumice::File::in_memory()?;
+//! let hits = file.new_dataset::<u8>().shape([9, 9]).sparse().create("hits")?;
+//! hits.read_columns::<i32, u8>(..)?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! A file that has been closed, a builder whose dataset has been created, a list of reads that has run:
+//!
+//! ```compile_fail,E0382
+//! let file = pumice::File::in_memory()?;
+//! file.close()?;
+//! file.flush()?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0382
+//! let file = pumice::File::in_memory()?;
+//! let builder = file.new_dataset::<u8>().shape([2]);
+//! builder.create("one")?;
+//! builder.create("other")?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0382
+//! let many = pumice::ReadMany::new();
+//! many.run()?;
+//! many.run()?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! Two reads into one buffer, and a look at it before they have run:
+//!
+//! ```
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).create("numbers")?;
+//! let mut buffer = [9; 4];
+//! let (first, second) = buffer.split_at_mut(2);
+//! let mut many = pumice::ReadMany::new();
+//! many.add(&numbers, .., first)?;
+//! many.add(&numbers, .., second)?;
+//! many.run()?;
+//! assert_eq!(buffer, [0; 4]);
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0499
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).create("numbers")?;
+//! let mut buffer = [9; 2];
+//! let mut many = pumice::ReadMany::new();
+//! many.add(&numbers, .., &mut buffer)?;
+//! many.add(&numbers, .., &mut buffer)?;
+//! many.run()?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0502
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).create("numbers")?;
+//! let mut buffer = [9; 2];
+//! let mut many = pumice::ReadMany::new();
+//! many.add(&numbers, .., &mut buffer)?;
+//! assert_eq!(buffer, [0; 2]);
+//! many.run()?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! A read into memory that must not change:
+//!
+//! ```compile_fail,E0308
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).create("numbers")?;
+//! numbers.read_into(.., &[0_u8; 2])?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//!
+//! Lists of chunks that outlive their dataset, and points that outlive their coordinates:
+//!
+//! ```compile_fail,E0505
+//! let file = pumice::File::in_memory()?;
+//! let numbers = file.new_dataset::<u8>().shape([2]).chunk([1]).create("numbers")?;
+//! let chunks = numbers.chunks()?;
+//! drop(numbers);
+//! chunks.list()?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0505
+//! use pumice::Points;
+//! let rows = vec![1_u32, 2];
+//! let points = Points::columns([rows.as_slice(), rows.as_slice()])?;
+//! drop(rows);
+//! println!("{}", points.len());
+//! # Ok::<(), pumice::advanced::SpaceError>(())
+//! ```
+//!
+//! Strings where sequences of numbers are meant, and a number for what has a name:
+//!
+//! ```compile_fail,E0277
+//! let file = pumice::File::in_memory()?;
+//! let names = file.new_dataset::<String>().shape([2]).create("names")?;
+//! names.read_sequences::<String>(..)?;
+//! # Ok::<(), pumice::Error>(())
+//! ```
+//! ```compile_fail,E0308
+//! let file = pumice::File::in_memory()?;
+//! let matrix = file.new_dataset::<u8>().shape([9, 9]).sparse().create("matrix")?;
+//! matrix.read_compressed::<u8>(0)?;
+//! # Ok::<(), pumice::Error>(())
+//! ```

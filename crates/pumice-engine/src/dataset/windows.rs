@@ -17,11 +17,15 @@ use crate::{Error, Result};
 use pumice_cache::Executor;
 use pumice_layout::buffer::Room;
 use pumice_layout::{ReadRequest, RowPart, RowsFound, Sparse, SparseRead, Storage};
-use pumice_space::Dims;
+use pumice_space::{Dims, Division};
 use pumice_types::{Conversion, Element};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// As small windows lie in few chunks, what is kept for each takes no memory of its own.
+type Few<E> = SmallVec<[E; 2]>;
 
 /// More chunks than that are not asked one by one, whether they are stored or not.
 const MANY: u64 = 1 << 16;
@@ -84,17 +88,19 @@ pub struct WindowPlan {
     /// Up to which rows and columns of the matrix it reaches.
     end: [u64; 2],
     /// Bands of chunks that have rows of the window.
-    bands: Vec<Band>,
+    bands: Few<Band>,
     /// Columns of chunks that have columns of the window.
-    stripes: Vec<Stripe>,
+    stripes: Few<Stripe>,
     /// Rows of a chunk that are asked for, band after band.
     rows: PlannedRows,
     /// For each row of the window its band and its number there, unless rows ascend.
     places: Option<Vec<(u32, u32)>>,
     /// The answers, band by band.
-    found: Vec<Option<RowsFound>>,
+    found: Few<Option<RowsFound>>,
     /// Rows of a chunk, and cells in a row.
     chunk: [u64; 2],
+    /// Whether chunks have to say where each row begins.
+    starts: bool,
 }
 
 /// The rows of a plan, ascending.
@@ -146,6 +152,7 @@ impl DatasetState {
         }
         let plan = self.plan_window(window)?;
         let Some(mut plan) = plan else { return Ok(false) };
+        plan.starts = plan.needs_starts(into.by_columns);
         self.cache().read(&self.cached, plan.requests())?;
         into.put(plan, self)?;
         Ok(true)
@@ -214,16 +221,18 @@ impl WindowPlan {
             }
             _ => None,
         };
-        let mut found = Vec::new();
+        let mut found = Few::new();
         found.resize_with(bands.len() * stripes.len(), || None);
         let shape = [window.rows.len() as u64, window.width()];
-        Ok(Some(Self { sparse, shape, end, bands, stripes, rows, places, found, chunk }))
+        let starts = true;
+        Ok(Some(Self { sparse, shape, end, bands, stripes, rows, places, found, chunk, starts }))
     }
 
     /// What is asked of the chunks.
     pub(super) fn requests(&mut self) -> impl Iterator<Item = (Dims, ReadRequest<'_>)> {
-        let Self { sparse, bands, stripes, rows, found, chunk, .. } = self;
+        let Self { sparse, bands, stripes, rows, found, chunk, starts, .. } = self;
         let (sparse, stripes, rows, height) = (&*sparse, &*stripes, &*rows, chunk[0]);
+        let starts = *starts;
         let across = stripes.len().max(1);
         bands.iter().zip(found.chunks_mut(across)).flat_map(move |(band, found)| {
             let part = match rows {
@@ -236,9 +245,23 @@ impl WindowPlan {
             stripes.iter().zip(found).map(move |(stripe, found)| {
                 let key = Dims::from_slice(&[band.chunk, stripe.chunk]);
                 let (rows, columns) = (part.clone(), stripe.columns.clone());
-                (key, sparse.ask(SparseRead::Rows { rows, columns, found }))
+                (key, sparse.ask(SparseRead::Rows { rows, columns, starts, found }))
             })
         })
+    }
+
+    /// Whether rows are found by where they begin in the list of a chunk's cells, and not by the numbers of the cells.
+    fn lists_rows(&self) -> bool {
+        let cells = self.chunk[0].saturating_mul(self.chunk[1]);
+        matches!(self.rows, PlannedRows::Listed(_)) || cells > Division::MOST
+    }
+
+    /// Whether chunks have to say where rows begin. Where rows are joined, cells tell.
+    fn needs_starts(&self, by_columns: bool) -> bool {
+        let joined = self.places.is_none()
+            && self.stripes.len() > 1
+            && self.stripes.iter().all(|stripe| matches!(stripe.index, Index::From(_)));
+        if by_columns { self.lists_rows() } else { !joined }
     }
 
     /// Which row of its chunks a row of a band is.
@@ -259,9 +282,9 @@ impl WindowPlan {
 }
 
 /// The bands of chunks of so many rows that rows which follow each other lie in.
-fn bands_of(rows: &Range<u64>, height: u64) -> Vec<Band> {
+fn bands_of(rows: &Range<u64>, height: u64) -> Few<Band> {
     if rows.is_empty() {
-        return Vec::new();
+        return Few::new();
     }
     let band = |chunk: u64| {
         let first = rows.start.max(chunk * height) - rows.start;
@@ -272,8 +295,8 @@ fn bands_of(rows: &Range<u64>, height: u64) -> Vec<Band> {
 }
 
 /// The bands of chunks of so many rows that ascending rows lie in, and the number of each row within its chunk.
-fn listed_bands(wanted: &[u64], height: u64) -> Result<(Vec<Band>, PlannedRows)> {
-    let mut bands: Vec<Band> = Vec::new();
+fn listed_bands(wanted: &[u64], height: u64) -> Result<(Few<Band>, PlannedRows)> {
+    let mut bands: Few<Band> = Few::new();
     let mut rows = pumice_medium::reserved(wanted.len())?;
     for &row in wanted {
         let at = rows.len();
@@ -288,8 +311,8 @@ fn listed_bands(wanted: &[u64], height: u64) -> Result<(Vec<Band>, PlannedRows)>
 }
 
 /// The columns of chunks of rows of `side` cells that have some of these columns.
-fn stripes(columns: &[Range<u64>], side: u64) -> Vec<Stripe> {
-    let mut stripes: Vec<Stripe> = Vec::new();
+fn stripes(columns: &[Range<u64>], side: u64) -> Few<Stripe> {
+    let mut stripes: Few<Stripe> = Few::new();
     let mut before = 0;
     for range in columns.iter().filter(|range| !range.is_empty()) {
         for chunk in range.start / side..=(range.end - 1) / side {
@@ -325,7 +348,7 @@ impl Stripe {
 fn converted<'a, T: Element>(
     found: &'a [Option<RowsFound>],
     conversion: &Conversion,
-) -> Result<Vec<Cow<'a, [u8]>>> {
+) -> Result<Few<Cow<'a, [u8]>>> {
     let one = |found: &'a Option<RowsFound>| {
         let bytes = found.as_ref().map_or(&[][..], |found| &found.values);
         if conversion.is_noop() {

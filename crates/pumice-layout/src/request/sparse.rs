@@ -41,6 +41,8 @@ pub enum SparseRead<'a> {
         rows: RowPart<'a>,
         /// The columns, which are the same in all rows.
         columns: Range<u32>,
+        /// Whether it has to be said where each row begins.
+        starts: bool,
         /// The answer.
         found: &'a mut Option<RowsFound>,
     },
@@ -125,7 +127,7 @@ impl RowPart<'_> {
 pub struct RowsFound {
     /// The cells, by their number in the chunk.
     pub cells: Vec<u32>,
-    /// Where the cells of each row begin, and where those of the last end.
+    /// Where the cells of each row begin, and where those of the last end; perhaps empty if nobody has asked for it.
     pub starts: Vec<u32>,
     /// The value of each cell, in the file's type.
     pub values: Vec<u8>,

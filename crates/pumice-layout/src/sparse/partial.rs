@@ -113,7 +113,7 @@ impl Sparse {
                 **taken = Taken::Kept(cells, values);
                 bytes
             }
-            ReadRequest::Sparse(SparseRead::Rows { rows, columns, found }) => {
+            ReadRequest::Sparse(SparseRead::Rows { rows, columns, found, .. }) => {
                 let width = dims.last().copied().unwrap_or(1);
                 let inside = self.inside(key, &chunk)?;
                 let cells = inside.as_ref().unwrap_or(&chunk.cells);

@@ -116,9 +116,10 @@ impl Sparse {
                 **found = Some(chunk.select(element, dims, cells, true)?);
                 Ok(())
             }
-            ReadRequest::Sparse(SparseRead::Rows { rows, columns, found }) => {
+            ReadRequest::Sparse(SparseRead::Rows { rows, columns, starts, found }) => {
                 let width = dims.last().copied().unwrap_or(1);
-                **found = Some(chunk.rows(element, width, rows.clone(), columns.clone()));
+                let (rows, columns) = (rows.clone(), columns.clone());
+                **found = Some(chunk.rows(element, width, rows, columns, *starts));
                 Ok(())
             }
             ReadRequest::DefinedHeaped { .. } => Err(crate::without_heap()),

@@ -101,6 +101,19 @@ impl CellList {
         from..if inside as usize == SOUGHT { self.seek(end, to) } else { to }
     }
 
+    /// [`seek_run`](Self::seek_run) of a run that has hardly more than [`FEW`] cells: these are compared without another
+    /// search for its end.
+    #[inline(always)]
+    pub(super) fn seek_few(&self, start: u64, end: u64, hint: usize) -> Range<usize> {
+        let from = self.seek(start, hint);
+        let few = self.cells.get(from..).and_then(|cells| cells.first_chunk::<FEW>());
+        let (Some(few), Ok(last)) = (few, u32::try_from(end)) else {
+            return from..self.seek(end, from);
+        };
+        let inside = few.iter().map(|&at| u32::from(at < last)).sum::<u32>() as usize;
+        from..if inside == FEW { self.seek(end, from + FEW) } else { from + inside }
+    }
+
     /// An index at most [`SOUGHT`] cells before the first cell that is not before `cell`. All cells
     /// below the index are smaller than `cell`, as are those below `hint`. The search doubles its
     /// step from `hint` on.

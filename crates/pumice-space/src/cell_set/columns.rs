@@ -2,6 +2,7 @@
 
 use super::{CellSet, Form, Overlap};
 use crate::{CoordinateWalker, Run};
+use std::ops::Range;
 
 /// A number that holds coordinates: `u32` or `u64`.
 ///
@@ -415,6 +416,78 @@ impl CellSet {
     }
 }
 
+/// At most one of so many rows is expected to have a cell in a window that [`CellSet::list_in_rows`] looks for.
+const RARE: u64 = 4;
+
+impl CellSet {
+    /// The positions of the cells that lie in some columns of rows that follow each other, which are sought row by row in a
+    /// matrix with rows of `width` cells; `None` if the set's form is no list, or if a row in four or more is expected to have
+    /// such a cell.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_list(40_000, vec![3, 510, 531, 580, 1015])?;
+    /// assert_eq!(set.list_in_rows(500, 1..71, 10..16), Some(vec![1, 4]));
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    #[inline(always)]
+    pub fn list_in_rows(
+        &self,
+        width: u64,
+        rows: Range<u32>,
+        columns: Range<u32>,
+    ) -> Option<Vec<u32>> {
+        let Form::Cells(list) = &self.form else { return None };
+        let (left, across) = (u64::from(columns.start), columns.len() as u64);
+        if across.saturating_mul(self.len).saturating_mul(RARE) > self.cells {
+            return None;
+        }
+        let cells = list.cells();
+        let seek = |row: u32, hint: usize, found: &mut Vec<u32>| {
+            let start = u64::from(row) * width + left;
+            let first = list.seek(start, hint);
+            let inside =
+                |at: &usize| cells.get(*at).is_some_and(|&at| u64::from(at) < start + across);
+            found.extend((first..).take_while(inside).map(|at| at as u32));
+            first
+        };
+        // Where a row is found, the next is sought from. Two halves of the rows have no need to wait for each other.
+        let half = rows.len() as u32 / 2;
+        let middle = rows.start + half;
+        let (mut upper, mut lower) = (Vec::new(), Vec::new());
+        let [mut above, mut below] =
+            [rows.start, middle].map(|row| list.rank(u64::from(row) * width) as usize);
+        for row in 0..half {
+            above = seek(rows.start + row, above, &mut upper);
+            below = seek(middle + row, below, &mut lower);
+        }
+        if !rows.len().is_multiple_of(2) {
+            seek(rows.end - 1, below, &mut lower);
+        }
+        upper.append(&mut lower);
+        Some(upper)
+    }
+
+    /// For rows of `width` cells that follow each other where the cells of each begin among those of all, and where those of
+    /// the last end; `None` if the set's form does not tell that at once.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let full = CellSet::full(12);
+    /// assert_eq!(full.row_starts(4, 1..3), Some(vec![0, 4, 8]));
+    /// ```
+    pub fn row_starts(&self, width: u64, rows: Range<u32>) -> Option<Vec<u32>> {
+        if !matches!(self.form, Form::Full | Form::Bitmap(_)) {
+            return None;
+        }
+        let first = self.rank(u64::from(rows.start) * width);
+        let rows = rows.start..=rows.end;
+        Some(rows.map(|row| (self.rank(u64::from(row) * width) - first) as u32).collect())
+    }
+}
+
 impl CellSet {
     /// The pieces of the set that lie in a block of a matrix of shape `dims`, given by its first cell and its
     /// shape; `None` if the set's form is no list of runs, or if the block's rows are better sought one by
@@ -582,6 +655,40 @@ mod tests {
             }
         }
         assert!(asked > 10, "most blocks are tall enough: {asked}");
+    }
+
+    #[test]
+    fn cells_that_are_sought_row_by_row_are_those_that_a_look_at_each_finds() {
+        let (mut random, mut list) = (1u64, Vec::new());
+        for cell in 0..83 * 500 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // Some rows have none, and some have many.
+            if random >> 57 < (cell / 500) % 7 {
+                list.push(cell as u32);
+            }
+        }
+        let set = CellSet::from_list(83 * 500, list.clone()).unwrap();
+        for rows in [0..83, 0..0, 5..6, 5..8, 12..82] {
+            for columns in [0..1, 7..8, 250..252, 499..500] {
+                let inside =
+                    |cell: u32| rows.contains(&(cell / 500)) && columns.contains(&(cell % 500));
+                let expected: Vec<u32> =
+                    (0..).zip(&list).filter(|(_, cell)| inside(**cell)).map(|(at, _)| at).collect();
+                let found = set.list_in_rows(500, rows.clone(), columns.clone());
+                assert_eq!(found, Some(expected), "{rows:?}, {columns:?}");
+            }
+            assert_eq!(set.list_in_rows(500, rows.clone(), 0..300), None);
+            assert_eq!(set.row_starts(500, rows.clone()), None);
+            let bits = CellSet::from_sorted_cells(83 * 500, (0..83 * 500).filter(|at| at % 3 > 0));
+            let bits = bits.unwrap();
+            let starts = bits.row_starts(500, rows.clone()).unwrap();
+            for (row, start) in rows.clone().zip(&starts) {
+                let before =
+                    bits.rank(u64::from(row) * 500) - bits.rank(u64::from(rows.start) * 500);
+                assert_eq!(u64::from(*start), before);
+            }
+            assert_eq!(starts.len(), rows.len() + 1);
+        }
     }
 
     #[test]

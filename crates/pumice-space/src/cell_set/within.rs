@@ -4,6 +4,9 @@ use super::{CellSet, Form};
 use crate::Run;
 use std::ops::Range;
 
+/// A run that is expected to have fewer defined cells than that is no longer than a few cells of the list.
+const FEW: u64 = 4;
+
 /// Cells of a run whose bits are counted one word after another.
 const NARROW: u64 = 192;
 
@@ -11,10 +14,22 @@ impl CellSet {
     /// An empty list with room for about as many cells as the set has among `among` cells of its
     /// chunk.
     pub fn list_for(&self, among: u64) -> Vec<u32> {
+        // A few more, as bits are written some at a time.
+        Vec::with_capacity(self.expected_among(among) + 64)
+    }
+
+    /// About how many cells the set has among `among` cells of its chunk, and some more, as they are scattered unevenly.
+    ///
+    /// ```
+    /// use pumice_space::CellSet;
+    ///
+    /// let set = CellSet::from_list(1000, (0..500).map(|at| 2 * at).collect())?;
+    /// assert_eq!(set.expected_among(80), 45);
+    /// # Ok::<(), pumice_space::SpaceError>(())
+    /// ```
+    pub fn expected_among(&self, among: u64) -> usize {
         let share = u128::from(self.len) * u128::from(among) / u128::from(self.cells.max(1));
-        // A few more, as cells are scattered unevenly, and as bits are written some at a time.
-        let expected = share + share / 8 + 64;
-        Vec::with_capacity(expected.min(u128::from(self.len) + 64) as usize)
+        (share + share / 8).min(u128::from(self.len)) as usize
     }
 
     /// Appends the cells that lie in `runs`, which ascend and do not overlap, to a list, and shows the positions of
@@ -53,10 +68,16 @@ impl CellSet {
             Form::Cells(cells) => {
                 let mut found = list.len();
                 for (start, end) in runs {
-                    let range = cells.seek_run(start, end, hint);
+                    // Chunks have fewer than 2^32 cells: no overflow.
+                    let few = (end - start) * self.len < self.cells * FEW;
+                    let range = match few {
+                        true => cells.seek_few(start, end, hint),
+                        false => cells.seek_run(start, end, hint),
+                    };
+                    // The next run is sought from there on; where this one ends need not be known by then.
+                    hint = if few { range.start } else { range.end };
                     cells.put(range.clone(), found, list);
                     found += range.len();
-                    hint = range.end;
                     visit(range);
                 }
                 list.truncate(found);

@@ -231,13 +231,13 @@ proptest! {
     }
 }
 
-/// A matrix of so many cells that threads put them together, wider than the columns that are filled at a time.
+/// A matrix of so many cells that threads put them together, in blocks of which a column of chunks has several.
 #[test]
 fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
     const SHAPE: [u64; 2] = [430, 3100];
     let value = |row: u64, column: u64| {
         let drawn = (row * SHAPE[1] + column + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        (drawn % 9 < 2).then_some(drawn as i32)
+        (drawn % 9 < 4).then_some(drawn as i32)
     };
     let context = Context::builder().cache_bytes(64 << 20).threads(2).build().unwrap();
     for chunk in [[65, 3100], [200, 1300], [430, 700]] {
@@ -249,12 +249,19 @@ fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
             let cells = (0..SHAPE[1]).filter_map(|at| Some(([row, at], value(row, at)?)));
             dataset.write_cells(cells).unwrap();
         }
-        // First, step and number of columns.
-        for (first, step, count) in [(0, 1, 3100), (7, 3, 1000), (1020, 1, 1500), (1023, 2, 2)] {
-            let rows: Vec<u64> = (3..SHAPE[0]).collect();
+        // First, step and number of columns, and the step of rows.
+        let windows = [
+            (0, 1, 3100, 1),
+            (7, 3, 1000, 1),
+            (1020, 1, 1500, 1),
+            (1023, 2, 2, 1),
+            (0, 1, 3100, 2),
+        ];
+        for (first, step, count, down) in windows {
+            let rows: Vec<u64> = (3..SHAPE[0]).step_by(down).collect();
             let columns: Vec<u64> = (0..count).map(|at| first + at * step).collect();
-            let slab = Selection::hyperslab(&[3, first], &[1, step], &[427, count], &[1, 1]);
-            let slab = slab.unwrap();
+            let (steps, counts) = ([down as u64, step], [rows.len() as u64, count]);
+            let slab = Selection::hyperslab(&[3, first], &steps, &counts, &[1, 1]).unwrap();
             for lines in [Lines::Rows, Lines::Columns] {
                 let found = dataset.read_compressed_of::<i32>(&slab, lines).unwrap();
                 let by_rows = lines == Lines::Rows;
@@ -270,7 +277,10 @@ fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
                     }
                     expected.pointers.push(expected.indices.len() as u64);
                 }
-                assert!(found == expected, "{chunk:?}, {lines:?}, {first}, {step}, {count}");
+                assert!(
+                    found == expected,
+                    "{chunk:?}, {lines:?}, {first}, {step}, {count}, {down}"
+                );
                 let wide = dataset.read_compressed_of::<f64>(&slab, lines).unwrap();
                 assert!(wide.pointers == expected.pointers && wide.indices == expected.indices);
                 let mut values = wide.values.iter().zip(&expected.values);

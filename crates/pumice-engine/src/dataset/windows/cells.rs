@@ -35,6 +35,7 @@ impl DatasetState {
             return Ok(None);
         }
         let Some(mut plan) = self.plan_window(&window)? else { return Ok(None) };
+        plan.starts = false;
         self.cache().read(&self.cached, plan.requests())?;
         Ok(Some(plan.into_cells()))
     }

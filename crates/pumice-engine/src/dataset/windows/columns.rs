@@ -1,26 +1,78 @@
 //! Columns of a window from lists of rows: cells are counted by column, and then put down.
 //!
-//! A column's cells are far apart in the lists, and those of a row far apart in the columns. So many cells are put down
-//! some columns at a time ([`AT_ONCE`]), row after row: each row is read on where it was left, and the places that are
-//! written next stay in the processor's caches. Threads count rows side by side, and fill columns side by side.
+//! A column's cells are far apart in the lists, and those of a row far apart in the columns. Many cells are therefore put
+//! down in blocks ([`BLOCK`]): the cells of some bands are brought into columns in memory that the processor's caches hold,
+//! and the pieces of columns that come of it are copied to where they belong. Threads count and put blocks side by side.
 
-use super::{Band, Index, LinesInto, NOWHERE, PlannedRows, Stripe, WORTH_SHARING, WindowPlan};
-use super::{converted, fresh, into_inner, run, zeros};
+use super::{Band, Few, Index, LinesInto, PlannedRows, Stripe, WORTH_SHARING, WindowPlan};
+use super::{converted, fresh, into_inner, run};
 use crate::{Error, Result};
 use pumice_cache::Executor;
 use pumice_layout::RowsFound;
+use pumice_layout::buffer::Output;
 use pumice_space::Division;
 use pumice_types::{Conversion, Element};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-/// So many columns are filled at a time, if there are many cells. Of 5 million cells at 5 %, each took 19 ns of processor
-/// time with so many, 29 ns with 256, of which a row has few cells, and 42 ns with 5,000, on a busy machine.
-const AT_ONCE: u32 = 1024;
+/// So many cells are brought into columns at a time, if there are many. Of 20 million cells each took 6.7 ns of processor time
+/// with so many, 8 ns with half as many, 10 ns with a quarter, and 8.7 ns in one piece (`forms` of `bench/`, a busy machine).
+const BLOCK: usize = 1 << 18;
 
-/// Rows of fewer cells than that in a chunk are not visited one by one.
-const THIN: usize = 8;
+/// A block has so many cells for each column, or its columns are not worth counting apart.
+const IN_COLUMN: usize = 4;
+
+/// Some of the chunks of a stripe, whose cells are put into columns together.
+struct Block {
+    stripe: usize,
+    /// Which of the stripe's blocks it is, and how many there are.
+    number: usize,
+    of: usize,
+    bands: Range<usize>,
+    cells: usize,
+    /// Which of the window's columns the stripe has.
+    columns: Range<usize>,
+}
+
+/// A block while it is counted and put down.
+struct Work<'a> {
+    block: &'a Block,
+    /// For each column its cells; then the place of the next, counted from the block's first cell.
+    next: &'a mut [u32],
+    done: Result<()>,
+}
+
+/// What is filled, and where in it things belong.
+struct Lists<'a> {
+    rows: Output<'a>,
+    values: Output<'a>,
+    /// Where each column begins, and where the last ends.
+    pointers: &'a [u64],
+    /// For each stripe of several blocks where each block's part of each column begins, block after block, and where columns
+    /// end.
+    places: Vec<Vec<u64>>,
+}
+
+impl Lists<'_> {
+    /// Some places of both lists.
+    ///
+    /// # Safety
+    /// As for [`Output::slice`].
+    #[allow(clippy::mut_from_ref)]
+    #[inline(always)]
+    unsafe fn slices<T: Element>(&self, start: usize, count: usize) -> (&mut [u64], &mut [T]) {
+        let (wide, size) = (size_of::<u64>(), size_of::<T>());
+        // SAFETY: the caller's promise.
+        let (rows, values) = unsafe {
+            (
+                self.rows.slice(start * wide, count * wide),
+                self.values.slice(start * size, count * size),
+            )
+        };
+        (bytemuck::cast_slice_mut(rows), bytemuck::cast_slice_mut(values))
+    }
+}
 
 impl WindowPlan {
     /// Puts columns together, in ascending order; rows, too, have to ascend.
@@ -33,346 +85,291 @@ impl WindowPlan {
         if self.places.is_some() {
             return Err(Error::Internal("columns of rows that do not ascend".into()));
         }
-        let width = usize::try_from(self.shape[1]).ok().and_then(|width| width.checked_add(1));
-        let width = width.ok_or_else(|| Error::NoMemory("no memory for so many columns".into()))?;
-        zeros(into.pointers, width)?;
-        let threads = match self.count() {
-            count if count < WORTH_SHARING => 1,
-            _ => executor.threads().max(1),
-        };
-        // The cells of each column are counted one place behind, so that sums are where columns begin.
-        self.count_cells(threads, executor, &mut into.pointers[1..])?;
-        let mut sum = 0;
-        for pointer in into.pointers.iter_mut() {
-            sum += *pointer;
-            *pointer = sum;
+        let total = self.count();
+        let blocks = self.blocks(total);
+        let mut counts =
+            pumice_medium::zeroed(blocks.iter().map(|block| block.columns.len()).sum())?;
+        let mut rest = counts.as_mut_slice();
+        let mut tasks = Few::with_capacity(blocks.len());
+        for block in &blocks {
+            let (next, later) = rest.split_at_mut(block.columns.len());
+            rest = later;
+            tasks.push(Mutex::new(Work { block, next, done: Ok(()) }));
         }
+        run(executor, total, &tasks, |work| self.count_block(work));
+        let places = self.place_columns(&mut tasks, into.pointers)?;
+
         let elements = converted::<T>(&self.found, conversion)?;
-        let (mut rows, mut values) =
-            (fresh(into.indices, sum as usize)?, fresh(into.values, sum as usize)?);
-        // SAFETY: they are only written to.
-        let (to_rows, to_values) = unsafe { (rows.places(), values.places()) };
-        let parts = self.parts(threads);
-        let tasks = shares(&parts, threads, into.pointers, to_rows, to_values);
-        let tasks: Vec<_> = tasks.into_iter().map(Mutex::new).collect();
-        run(executor, self.count(), &tasks, |share| self.fill(share, &elements));
-        let filled = tasks.into_iter().all(|task| into_inner(task).is_filled());
-        if !filled {
-            return Err(Error::Internal("cells were counted and not found".into()));
-        }
-        // SAFETY: every column has been filled, and columns lie side by side.
+        let wanted = into.pointers.last().map_or(0, |end| *end as usize);
+        let (mut rows, mut values) = (fresh(into.indices, wanted)?, fresh(into.values, wanted)?);
+        let (to_rows, to_values) = (rows.output(), values.output());
+        let to = Lists { rows: to_rows, values: to_values, pointers: into.pointers, places };
+        run(executor, total, &tasks, |work| {
+            work.done = match work.block.of {
+                1 => self.put_stripe::<T>(work, &elements, &to),
+                _ => self.put_block::<T>(work, &elements, &to),
+            };
+        });
+        drop(to);
+        tasks.into_iter().try_for_each(|task| into_inner(task).done)?;
+        // SAFETY: every column of every stripe has been filled, and columns lie side by side.
         (*into.indices, *into.values) = unsafe { (rows.into_vec(), values.into_vec()) };
         Ok(())
     }
 
-    /// The columns, as many together as are filled at a time.
-    fn parts(&self, threads: usize) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for (number, stripe) in self.stripes.iter().enumerate() {
-            let Range { mut start, end } = stripe.columns;
-            // As many for each thread, where there are several.
-            let step = match threads {
-                1 if self.count() < WORTH_SHARING => u32::MAX,
-                _ => {
-                    let count = stripe.columns.len().div_ceil(AT_ONCE as usize);
-                    let count = count.next_multiple_of(threads);
-                    stripe.columns.len().div_ceil(count).max(1) as u32
-                }
+    /// The blocks of a window of so many cells, stripe by stripe: one of each unless there are many cells.
+    fn blocks(&self, total: usize) -> Few<Block> {
+        let (mut blocks, mut first) = (Few::new(), 0);
+        for (stripe, of) in self.stripes.iter().enumerate() {
+            let columns = first..first + of.width();
+            first = columns.end;
+            let most = match total {
+                // Chunks have fewer than 2^32 cells, and so have blocks.
+                0..WORTH_SHARING => u32::MAX as usize,
+                _ => BLOCK.max(columns.len() * IN_COLUMN).min(u32::MAX as usize),
             };
-            while start < end {
-                let columns = start..start.saturating_add(step).min(end);
-                start = columns.end;
-                parts.push(Part::new(number, stripe, columns));
+            let before = blocks.len();
+            let (mut bands, mut cells) = (0..0, 0);
+            for band in 0..=self.bands.len() {
+                let found = self.found.get(band * self.stripes.len() + stripe);
+                let here = found.and_then(Option::as_ref).map_or(0, |found| found.cells.len());
+                let last = band == self.bands.len();
+                if last || cells > 0 && (cells + here > most || self.is_tall(&bands, band)) {
+                    let (number, columns) = (blocks.len() - before, columns.clone());
+                    blocks.push(Block { stripe, number, of: 0, bands, cells, columns });
+                    (bands, cells) = (band..band, 0);
+                }
+                (bands.end, cells) = (band + 1, cells + here);
             }
+            let of = blocks.len() - before;
+            blocks[before..].iter_mut().for_each(|block| block.of = of);
         }
-        parts
+        blocks
     }
 
-    /// Counts the cells of each column; some bands on each thread.
-    fn count_cells(
+    /// Whether some bands and another one together have more rows than 32 bits count.
+    fn is_tall(&self, bands: &Range<usize>, band: usize) -> bool {
+        let rows = self.bands[bands.start].rows.start..self.bands[band].rows.end;
+        u32::try_from(rows.len()).is_err()
+    }
+
+    /// Counts the cells of each column of a block.
+    fn count_block(&self, work: &mut Work<'_>) {
+        for (band, number) in self.chunks_of(work.block) {
+            self.for_each_cell(work.block, band, number, |_, column, _| {
+                // Columns that the window has not have no place.
+                if let Some(count) = work.next.get_mut(column) {
+                    *count += 1;
+                }
+            });
+        }
+    }
+
+    /// Says where each column begins, and where the last ends. In each block, counts become places.
+    fn place_columns(
         &self,
-        threads: usize,
-        executor: &dyn Executor,
-        counts: &mut [u64],
+        tasks: &mut [Mutex<Work<'_>>],
+        pointers: &mut Vec<u64>,
+    ) -> Result<Vec<Vec<u64>>> {
+        let none = || Error::NoMemory("no memory for so many columns".into());
+        let width = usize::try_from(self.shape[1]).ok().and_then(|width| width.checked_add(1));
+        pointers.clear();
+        pointers.try_reserve(width.ok_or_else(none)?).map_err(|_| none())?;
+        pointers.push(0);
+        let (mut places, mut before) = (Vec::new(), 0);
+        let mut rest = tasks;
+        while let Some(task) = rest.first_mut() {
+            let of = into_mut(task).block.of;
+            let (here, later) = rest.split_at_mut(of);
+            rest = later;
+            let [only] = here else {
+                places.push(place_blocks(here, &mut before, pointers)?);
+                continue;
+            };
+            let mut sum = 0;
+            pointers.extend(into_mut(only).next.iter_mut().map(|next| {
+                sum += std::mem::replace(next, sum);
+                before + u64::from(sum)
+            }));
+            before += u64::from(sum);
+            places.push(Vec::new());
+        }
+        Ok(places)
+    }
+
+    /// Puts the cells of a stripe that is one block to their place.
+    fn put_stripe<T: Element>(
+        &self,
+        work: &mut Work<'_>,
+        elements: &[Cow<'_, [u8]>],
+        to: &Lists<'_>,
     ) -> Result<()> {
-        // What the threads count takes no more memory than the cells.
-        let threads = threads.min(self.count() / counts.len().max(1)).max(1);
-        if threads == 1 {
-            self.count_bands(0..self.bands.len(), counts);
-            return Ok(());
-        }
-        let size = self.bands.len().div_ceil(threads).max(1);
-        let mut tasks = Vec::with_capacity(threads);
-        for first in (0..self.bands.len()).step_by(size) {
-            let bands = first..(first + size).min(self.bands.len());
-            tasks.push(Mutex::new((bands, pumice_medium::zeroed::<u64>(counts.len())?)));
-        }
-        run(executor, self.count(), &tasks, |(bands, counts)| {
-            self.count_bands(bands.clone(), counts);
-        });
-        for (_, more) in tasks.into_iter().map(into_inner) {
-            counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        let pointers = &to.pointers[work.block.columns.start..=work.block.columns.end];
+        let (begin, end) = (pointers[0], pointers[pointers.len() - 1]);
+        // SAFETY: the stripe's columns lie side by side, and no other task puts them.
+        let (rows, values) = unsafe { to.slices(begin as usize, (end - begin) as usize) };
+        self.put_cells::<u64, T>(work, elements, (rows, values), |row| row);
+        let ends = pointers[1..].iter().zip(&*work.next);
+        let filled = ends.fold(true, |all, (end, next)| all & (end - begin == u64::from(*next)));
+        if filled { Ok(()) } else { Err(lost()) }
+    }
+
+    /// Puts the cells of a block to their place, by way of memory of their own.
+    fn put_block<T: Element>(
+        &self,
+        work: &mut Work<'_>,
+        elements: &[Cow<'_, [u8]>],
+        to: &Lists<'_>,
+    ) -> Result<()> {
+        let Block { stripe, number, cells, ref bands, ref columns, .. } = *work.block;
+        let top = self.bands[bands.start].rows.start as u64;
+        let mut rows = pumice_medium::zeroed::<u32>(cells)?;
+        let mut values = pumice_medium::zeroed::<T>(cells)?;
+        let lists = (rows.as_mut_slice(), values.as_mut_slice());
+        self.put_cells::<u32, T>(work, elements, lists, |row| (row - top) as u32);
+        let places = &to.places[stripe][number * columns.len()..];
+        let (begins, ends) = places.split_at(columns.len());
+        let mut from = 0;
+        for ((&next, &begin), &end) in work.next.iter().zip(begins).zip(ends) {
+            let (here, count) = (from..next as usize, (end - begin) as usize);
+            from = here.end;
+            if here.len() != count {
+                return Err(lost());
+            }
+            // SAFETY: each block has places of its own in each column.
+            let (to_rows, to_values) = unsafe { to.slices(begin as usize, count) };
+            for (to, &row) in to_rows.iter_mut().zip(&rows[here.clone()]) {
+                *to = top + u64::from(row);
+            }
+            to_values.copy_from_slice(&values[here]);
         }
         Ok(())
     }
 
-    /// Counts the cells that some bands have in each column.
-    fn count_bands(&self, bands: Range<usize>, counts: &mut [u64]) {
-        let across = self.stripes.len();
-        for at in bands {
-            for (stripe, number) in self.stripes.iter().zip(at * across..) {
-                let Some(found) = &self.found[number] else { continue };
-                let first = stripe.columns.start;
-                match &stripe.index {
-                    Index::From(before) => {
-                        let counts = counts.get_mut(*before as usize..).unwrap_or_default();
-                        self.for_each_cell(&self.bands[at], found, |_, column, _| {
-                            if let Some(count) = counts.get_mut((column - first) as usize) {
-                                *count += 1;
-                            }
-                        });
-                    }
-                    Index::Listed(index) => {
-                        self.for_each_cell(&self.bands[at], found, |_, column, _| {
-                            // Columns that the window has not have no place.
-                            let place = index[(column - first) as usize];
-                            if let Some(count) = counts.get_mut(place as usize) {
-                                *count += 1;
-                            }
-                        });
-                    }
+    /// Puts the cells of a block to the places that are next in their columns.
+    fn put_cells<R, T: Element>(
+        &self,
+        work: &mut Work<'_>,
+        elements: &[Cow<'_, [u8]>],
+        (rows, values): (&mut [R], &mut [T]),
+        number_of: impl Fn(u64) -> R,
+    ) {
+        let Work { block, next, .. } = work;
+        let size = size_of::<T>().max(1);
+        for (band, number) in self.chunks_of(block) {
+            let elements = &*elements[number];
+            self.for_each_cell(block, band, number, |row, column, at| {
+                let Some(next) = next.get_mut(column) else { return };
+                let place = *next as usize;
+                if let (Some(to), Some(value)) = (rows.get_mut(place), values.get_mut(place)) {
+                    *to = number_of(row);
+                    *value = bytemuck::pod_read_unaligned(&elements[at * size..(at + 1) * size]);
+                    *next += 1;
                 }
-            }
+            });
+        }
+    }
+
+    /// The bands of a block, and where in the list of what was found its part of each is.
+    fn chunks_of(&self, block: &Block) -> impl Iterator<Item = (&Band, usize)> {
+        let (bands, across) = (block.bands.clone(), self.stripes.len());
+        let numbers = (bands.start * across + block.stripe..).step_by(across);
+        self.bands[bands].iter().zip(numbers)
+    }
+
+    /// Visits the cells of a chunk: its row in the window, its column counted from the block's first, and which one it is.
+    #[inline(always)]
+    fn for_each_cell(
+        &self,
+        block: &Block,
+        band: &Band,
+        number: usize,
+        mut visit: impl FnMut(u64, usize, usize),
+    ) {
+        let Some(found) = &self.found[number] else { return };
+        let stripe = &self.stripes[block.stripe];
+        let first = u64::from(stripe.columns.start);
+        match &stripe.index {
+            Index::From(_) => self.for_each_of(band, found, |row, column, at| {
+                visit(row, column.wrapping_sub(first) as usize, at);
+            }),
+            Index::Listed(index) => self.for_each_of(band, found, |row, column, at| {
+                let place = index.get(column.wrapping_sub(first) as usize);
+                let place = place.map_or(usize::MAX, |place| *place as usize);
+                visit(row, place.wrapping_sub(block.columns.start), at);
+            }),
         }
     }
 
     /// Visits the cells of a chunk: its row in the window, its column in the chunk, and which one it is.
     #[inline(always)]
-    fn for_each_cell(
-        &self,
-        band: &Band,
-        found: &RowsFound,
-        mut visit: impl FnMut(u64, u32, usize),
-    ) {
-        let cells = self.chunk[0].saturating_mul(self.chunk[1]);
+    fn for_each_of(&self, band: &Band, found: &RowsFound, mut visit: impl FnMut(u64, u64, usize)) {
         if let PlannedRows::From(first) = self.rows
-            && cells <= Division::MOST
+            && !self.lists_rows()
         {
             // Many rows of a narrow window have no cell: nobody looks at them.
             let division = Division::by(self.chunk[1]);
             let top = (band.chunk * self.chunk[0]).wrapping_sub(first);
             for (at, &cell) in found.cells.iter().enumerate() {
                 let (row, column) = division.of(cell);
-                visit(top.wrapping_add(row), column as u32, at);
+                visit(top.wrapping_add(row), column, at);
             }
             return;
         }
         for at in 0..band.rows.len() {
             let number = (band.rows.start + at) as u64;
-            // Chunks have fewer than 2^32 cells.
-            let first = (self.row(band, at) * self.chunk[1]) as u32;
+            let first = self.row(band, at) * self.chunk[1];
             for at in found.row(at) {
-                visit(number, found.cells[at] - first, at);
+                visit(number, u64::from(found.cells[at]).wrapping_sub(first), at);
             }
-        }
-    }
-
-    /// Fills the columns of a share.
-    fn fill<T: Element>(&self, share: &mut Share<'_, T>, elements: &[Cow<'_, [u8]>]) {
-        let Share { parts, next, rows, values, .. } = share;
-        let size = size_of::<T>().max(1);
-        let pieces = (self.shape[0] as usize).saturating_mul(self.stripes.len());
-        let thin = self.count() < pieces.saturating_mul(THIN);
-        let mut cursors = Vec::new();
-        let mut before = None;
-        let mut rest = &mut next[..];
-        for part in *parts {
-            let (next, later) = rest.split_at_mut(part.width);
-            rest = later;
-            let mut put = |row: u64, place: Option<&mut usize>, element: &[u8]| {
-                if let Some(place) = place
-                    && let (Some(to), Some(value)) = (rows.get_mut(*place), values.get_mut(*place))
-                {
-                    *to = row;
-                    *value = bytemuck::pod_read_unaligned(element);
-                    *place += 1;
-                }
-            };
-            let stripe = &self.stripes[part.stripe];
-            // Rows of many cells are better read one by one.
-            if part.columns == stripe.columns && thin {
-                self.fill_stripe(part, (elements, size), next, &mut put);
-                continue;
-            }
-            if before != Some(part.stripe) {
-                self.seek(part, &mut cursors);
-            }
-            before = Some(part.stripe);
-            self.fill_some(part, (elements, size), &mut cursors, next, &mut put);
-        }
-    }
-
-    /// Fills all columns of a stripe at once.
-    #[inline(always)]
-    fn fill_stripe(
-        &self,
-        part: &Part,
-        (elements, size): Elements<'_, '_>,
-        next: &mut [usize],
-        put: &mut impl FnMut(u64, Option<&mut usize>, &[u8]),
-    ) {
-        for (band, number) in self.bands.iter().zip((part.stripe..).step_by(self.stripes.len())) {
-            let Some(found) = &self.found[number] else { continue };
-            let elements = &elements[number];
-            self.for_each_cell(band, found, |row, column, at| {
-                let place = next.get_mut(part.place(column - part.columns.start));
-                put(row, place, &elements[at * size..(at + 1) * size]);
-            });
-        }
-    }
-
-    /// Fills some columns of a stripe; the cells of every row from its cursor on, which is moved behind them.
-    #[inline(always)]
-    fn fill_some(
-        &self,
-        part: &Part,
-        (elements, size): Elements<'_, '_>,
-        cursors: &mut [u32],
-        next: &mut [usize],
-        put: &mut impl FnMut(u64, Option<&mut usize>, &[u8]),
-    ) {
-        let width = part.columns.len() as u32;
-        for (band, number) in self.bands.iter().zip((part.stripe..).step_by(self.stripes.len())) {
-            let Some(found) = &self.found[number] else { continue };
-            let elements = &elements[number];
-            for at in 0..band.rows.len() {
-                let row = band.rows.start + at;
-                // Chunks have fewer than 2^32 cells.
-                let first = (self.row(band, at) * self.chunk[1]) as u32 + part.columns.start;
-                let start = cursors[row] as usize;
-                let cells = &found.cells[start..found.starts[at + 1] as usize];
-                let elements = &elements[start * size..];
-                let mut taken = 0;
-                for (&cell, element) in cells.iter().zip(elements.chunks_exact(size)) {
-                    let column = cell - first;
-                    if column >= width {
-                        break;
-                    }
-                    put(row as u64, next.get_mut(part.place(column)), element);
-                    taken += 1;
-                }
-                cursors[row] = (start + taken) as u32;
-            }
-        }
-    }
-
-    /// Moves the cursors of all rows to the first cell in some columns.
-    fn seek(&self, part: &Part, cursors: &mut Vec<u32>) {
-        cursors.clear();
-        let whole = part.columns.start == self.stripes[part.stripe].columns.start;
-        for (band, number) in self.bands.iter().zip((part.stripe..).step_by(self.stripes.len())) {
-            let Some(found) = &self.found[number] else {
-                cursors.resize(band.rows.end, 0);
-                continue;
-            };
-            cursors.extend((0..band.rows.len()).map(|at| {
-                let range = found.row(at);
-                let start = range.start as u32;
-                if whole {
-                    return start;
-                }
-                let first = (self.row(band, at) * self.chunk[1]) as u32 + part.columns.start;
-                start + found.cells[range].partition_point(|cell| *cell < first) as u32
-            }));
         }
     }
 }
 
-/// The elements of each chunk in memory's type, and how many bytes one has.
-type Elements<'a, 'b> = (&'a [Cow<'b, [u8]>], usize);
-
-/// Columns that are filled together.
-struct Part {
-    /// Which stripe they are in.
-    stripe: usize,
-    /// From the first to the last, within a chunk.
-    columns: Range<u32>,
-    /// Where each is among those that the window has; beyond all of them if the window has it not. `None` if it has all.
-    places: Option<Vec<u32>>,
-    /// How many of them the window has.
-    width: usize,
-}
-
-impl Part {
-    fn new(number: usize, stripe: &Stripe, columns: Range<u32>) -> Self {
-        let Index::Listed(all) = &stripe.index else {
-            let width = columns.len();
-            return Self { stripe: number, columns, places: None, width };
-        };
-        let first = (columns.start - stripe.columns.start) as usize;
-        let mut before = 0;
-        let place = |column: &u64| match *column {
-            NOWHERE => u32::MAX,
-            _ => {
-                before += 1;
-                before - 1
-            }
-        };
-        let places = all[first..first + columns.len()].iter().map(place).collect();
-        Self { stripe: number, columns, places: Some(places), width: before as usize }
-    }
-
-    /// The place of a column, counted from the first.
-    #[inline]
-    fn place(&self, column: u32) -> usize {
-        match &self.places {
-            None => column as usize,
-            Some(listed) => listed[column as usize] as usize,
+impl Stripe {
+    /// How many of the window's columns it has.
+    fn width(&self) -> usize {
+        match &self.index {
+            Index::From(_) => self.columns.len(),
+            Index::Listed(index) => index.iter().filter(|place| **place != super::NOWHERE).count(),
         }
     }
 }
 
-/// Columns that one thread fills.
-struct Share<'a, T> {
-    parts: &'a [Part],
-    /// Where the next cell of each column goes.
-    next: Vec<usize>,
-    /// The place of the share's first cell, and where each column ends, among all cells.
-    first: u64,
-    ends: &'a [u64],
-    rows: &'a mut [u64],
-    values: &'a mut [T],
+/// Says where the columns of a stripe of several blocks begin, and where in them each block's part does.
+fn place_blocks(
+    tasks: &mut [Mutex<Work<'_>>],
+    before: &mut u64,
+    pointers: &mut Vec<u64>,
+) -> Result<Vec<u64>> {
+    let width = tasks.first_mut().map_or(0, |task| into_mut(task).next.len());
+    let mut ends: Vec<u64> = pumice_medium::zeroed(width)?;
+    let mut places = pumice_medium::reserved(width.saturating_mul(tasks.len() + 1))?;
+    for task in tasks {
+        // Counted from the beginning of each column, which is not known yet.
+        places.extend_from_slice(&ends);
+        let mut sum = 0;
+        for (next, end) in into_mut(task).next.iter_mut().zip(&mut ends) {
+            *end += u64::from(*next);
+            sum += std::mem::replace(next, sum);
+        }
+    }
+    places.extend_from_slice(&ends);
+    let first = pointers.len() - 1;
+    pointers.extend(ends.iter().map(|count| {
+        *before += count;
+        *before
+    }));
+    for places in places.chunks_exact_mut(width.max(1)) {
+        places.iter_mut().zip(&pointers[first..]).for_each(|(place, begin)| *place += begin);
+    }
+    Ok(places)
 }
 
-impl<T> Share<'_, T> {
-    /// Whether every place of every column has been written: each column begins where the one before it ends.
-    fn is_filled(&self) -> bool {
-        self.next.iter().zip(self.ends).all(|(&next, &end)| self.first + next as u64 == end)
-    }
+fn into_mut<'t, 'w>(task: &'t mut Mutex<Work<'w>>) -> &'t mut Work<'w> {
+    task.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives columns to threads; `pointers` says where each column begins.
-fn shares<'a, T>(
-    parts: &'a [Part],
-    threads: usize,
-    pointers: &'a [u64],
-    mut rows: &'a mut [u64],
-    mut values: &'a mut [T],
-) -> Vec<Share<'a, T>> {
-    let mut shares = Vec::with_capacity(threads);
-    let mut pointers = pointers;
-    for parts in parts.chunks(parts.len().div_ceil(threads).max(1)) {
-        let width = parts.iter().map(|part| part.width).sum();
-        let (columns, later) = pointers.split_at(width);
-        let (first, end, ends) = (pointers[0], later[0], &pointers[1..=width]);
-        pointers = later;
-        let next = columns.iter().map(|start| (start - first) as usize).collect();
-        let count = (end - first) as usize;
-        let (these, later) = rows.split_at_mut(count);
-        rows = later;
-        let (elements, later) = values.split_at_mut(count);
-        values = later;
-        shares.push(Share { parts, next, first, ends, rows: these, values: elements });
-    }
-    shares
+fn lost() -> Error {
+    Error::Internal("cells were counted and not found".into())
 }

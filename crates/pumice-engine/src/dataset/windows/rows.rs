@@ -4,7 +4,7 @@
 //! a row, its list is the answer but for the numbers of its cells, which become columns all at once: rows of a narrow
 //! window have a cell or two, and a loop for each row would take longer than the cells.
 
-use super::{Band, Index, LinesInto, NOWHERE, Stripe, WindowPlan};
+use super::{Band, Few, Index, LinesInto, NOWHERE, Stripe, WindowPlan};
 use super::{converted, fresh, into_inner, run, zeros};
 use crate::{Error, Result};
 use pumice_cache::Executor;
@@ -13,6 +13,7 @@ use pumice_layout::buffer::Room;
 use pumice_space::Division;
 use pumice_types::{Conversion, Element};
 use pumice_wide::{Work, run_widely};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Mutex;
 
@@ -62,7 +63,7 @@ impl WindowPlan {
         // SAFETY: they are only written to.
         let (mut indices_left, mut values_left) = unsafe { (numbers.places(), elements.places()) };
         let across = self.stripes.len().max(1);
-        let (mut before, mut tasks) = (0, Vec::with_capacity(self.bands.len()));
+        let (mut before, mut tasks) = (0, Few::with_capacity(self.bands.len()));
         let mut ends_left = &mut pointers[1..];
         for (number, band) in self.bands.iter().enumerate() {
             let found = self.found.get(number * across..(number + 1) * across).unwrap_or_default();
@@ -183,7 +184,8 @@ impl Stripe {
     }
 }
 
-/// Joins the rows of a band that several chunks have parts of; says how many cells were put.
+/// Joins the rows of a band that several chunks have parts of; says how many cells were put. Where a row ends in the list of a
+/// chunk's cells, the cells themselves tell.
 struct JoinRows<'a, 'p, T> {
     plan: &'a WindowPlan,
     part: &'a mut BandPart<'p, T>,
@@ -199,26 +201,64 @@ impl<T: Element> Work for JoinRows<'_, '_, T> {
         let Self { plan, part, elements } = self;
         let (size, mut done) = (size_of::<T>(), 0);
         let values = bytemuck::cast_slice_mut::<T, u8>(part.values);
+        let mut cursors: SmallVec<[usize; 16]> = SmallVec::from_elem(0, plan.stripes.len());
         for (at, end) in part.ends.iter_mut().enumerate() {
             let row = plan.row(part.band, at) * plan.chunk[1];
             let chunks = plan.stripes.iter().zip(part.found).zip(elements);
-            for ((stripe, one), elements) in chunks {
+            for (((stripe, one), elements), cursor) in chunks.zip(&mut cursors) {
                 let (Some(one), Index::From(index)) = (one, &stripe.index) else { continue };
-                let range = one.row(at);
                 let shift = index.wrapping_sub(row + u64::from(stripe.columns.start));
-                let place = done..done + range.len();
-                let cells = one.cells[range.clone()].iter();
-                for (to, &cell) in part.indices[place.clone()].iter_mut().zip(cells) {
-                    *to = u64::from(cell).wrapping_add(shift);
-                }
-                let to = &mut values[place.start * size..place.end * size];
-                to.copy_from_slice(&elements[range.start * size..range.end * size]);
-                done += range.len();
+                // Chunks have fewer than 2^32 cells.
+                let end = (row + u64::from(stripe.columns.end)) as u32;
+                let from = (&one.cells[*cursor..], &elements[*cursor * size..]);
+                let to = (&mut part.indices[done..], &mut values[done * size..]);
+                let count = put_row::<T>(from, end, shift, to);
+                *cursor += count;
+                done += count;
             }
             *end = part.before + done as u64;
         }
         done
     }
+}
+
+/// Cells that are put at once, though fewer may be wanted: then the next ones overwrite the excess.
+const AT_ONCE: usize = 16;
+
+/// Puts the cells before `end`, and their elements; says how many. Rows of a chunk have a few cells mostly, for which there is
+/// no decision.
+#[inline(always)]
+fn put_row<T>(
+    (cells, elements): (&[u32], &[u8]),
+    end: u32,
+    shift: u64,
+    (indices, values): (&mut [u64], &mut [u8]),
+) -> usize {
+    let size = size_of::<T>();
+    let mut done = 0;
+    while let Some(few) = cells[done..].first_chunk::<AT_ONCE>()
+        && let Some(to) = indices[done..].first_chunk_mut::<AT_ONCE>()
+        && let Some(element) = elements.get(done * size..(done + AT_ONCE) * size)
+        && let Some(value) = values.get_mut(done * size..(done + AT_ONCE) * size)
+    {
+        for (to, &cell) in to.iter_mut().zip(few) {
+            *to = u64::from(cell).wrapping_add(shift);
+        }
+        value.copy_from_slice(element);
+        let inside = few.iter().map(|&cell| u32::from(cell < end)).sum::<u32>() as usize;
+        done += inside;
+        if inside < AT_ONCE {
+            return done;
+        }
+    }
+    let rest = cells[done..].iter().take_while(|cell| **cell < end).count();
+    let places = done..done + rest;
+    for (to, &cell) in indices[places.clone()].iter_mut().zip(&cells[places.clone()]) {
+        *to = u64::from(cell).wrapping_add(shift);
+    }
+    let bytes = places.start * size..places.end * size;
+    values[bytes.clone()].copy_from_slice(&elements[bytes]);
+    places.end
 }
 
 /// From cells of a chunk with rows of `width` cells to columns of the window.

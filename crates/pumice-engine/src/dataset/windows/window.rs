@@ -74,6 +74,13 @@ impl Window {
         if shape.len() != 2 {
             return Ok(None);
         }
+        if selection.as_points().is_none()
+            && let Some((start, count)) = selection.as_block(shape)
+        {
+            let [rows, columns] = [0, 1].map(|axis| start[axis]..start[axis] + count[axis]);
+            let columns = std::iter::once(columns).filter(|range| !range.is_empty()).collect();
+            return Ok(Some(Self { rows: WindowRows::Range(rows), columns }));
+        }
         let Some([rows, columns]) = axes(selection, shape) else { return Ok(None) };
         if let [rows] = rows.as_slice() {
             return Ok(Some(Self { rows: WindowRows::Range(rows.clone()), columns }));
@@ -107,9 +114,6 @@ fn axes(selection: &Selection, shape: &[u64]) -> Option<[Vec<Range<u64>>; 2]> {
     if selection.as_points().is_some() {
         return None;
     }
-    if let Some((start, count)) = selection.as_block(shape) {
-        return Some([0, 1].map(|axis| one(start[axis], start[axis] + count[axis])));
-    }
     if let Some(slab) = selection.regular() {
         return Some([0, 1].map(|axis| blocks(&slab[axis], shape[axis])));
     }
@@ -132,11 +136,6 @@ fn axes(selection: &Selection, shape: &[u64]) -> Option<[Vec<Range<u64>>; 2]> {
     same &= rows.len() < 2 || place == columns.len();
     let ascends = |ranges: &[Range<u64>]| ranges.is_sorted_by(|one, next| one.end <= next.start);
     (same && ascends(&rows) && ascends(&columns)).then_some([rows, columns])
-}
-
-/// One range, or none if it is empty.
-fn one(start: u64, end: u64) -> Vec<Range<u64>> {
-    std::iter::once(start..end).filter(|range| !range.is_empty()).collect()
 }
 
 /// The blocks of a hyperslab along an axis of this size.
