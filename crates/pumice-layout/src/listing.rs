@@ -56,7 +56,7 @@ impl Listing {
         if !walk.selection.is(selection) {
             walk.begin(selection);
         }
-        walk.nth(table, &self.grid, index)
+        walk.nth(table, &self.grid, index).inspect_err(|_| walk.begin(selection))
     }
 }
 
@@ -76,20 +76,21 @@ impl Walk {
         grid: &ChunkGrid,
         index: usize,
     ) -> Result<Option<(Dims, ChunkRecord)>> {
-        if !self.has(index) {
-            // The last page that begins with this number or before it.
-            let page = self.starts.partition_point(|(first, _)| *first <= index).saturating_sub(1);
-            if let Some((_, place)) = self.starts.get(page) {
-                self.pages.go_to(place);
-            }
-            if !self.read_page(table, grid, page)? {
-                return Ok(None);
-            }
+        if self.has(index) {
+            return Ok(self.some.get(index - self.first()).cloned());
         }
-        while !self.has(index) {
-            if !self.read_page(table, grid, self.page + 1)? {
-                return Ok(None);
-            }
+        // The last known page that begins with this number or before it; from there on, as far as necessary.
+        let page = self.starts.partition_point(|(first, _)| *first <= index).saturating_sub(1);
+        let mut next = self.starts.len().min(self.page + 1);
+        if let Some((_, place)) = self.starts.get(page).filter(|_| page != self.page) {
+            self.pages.go_to(place);
+            next = page;
+        }
+        while self.read_page(table, grid, next)? && !self.has(index) {
+            next += 1;
+        }
+        if !self.has(index) {
+            return Ok(None);
         }
         Ok(self.some.get(index - self.first()).cloned())
     }
@@ -104,23 +105,32 @@ impl Walk {
         index >= self.first() && index - self.first() < self.some.len()
     }
 
-    /// Reads the next page, which has this number. Returns whether there is one.
+    /// Reads the next page, which has this number. Returns whether there is one. If it cannot be read, it stays the next.
     fn read_page(&mut self, table: &ChunkTable, grid: &ChunkGrid, page: usize) -> Result<bool> {
         let place = self.pages.place();
-        let Some(mut keys) = self.pages.next(table)? else { return Ok(false) };
-        if !self.selection.is_all() {
-            let touched = self.selection.cut(grid, &keys)?;
-            keys = touched.into_iter().map(|(at, _)| keys[at].clone()).collect();
-        }
-        let records = table.lookup(&keys)?;
+        let read = self.touched(table, grid);
+        let Some(some) = read.inspect_err(|_| self.pages.go_to(&place))? else { return Ok(false) };
         if page == self.starts.len() {
             let before = self.starts.last().map_or(0, |(first, _)| *first) + self.some.len();
             self.starts.push((before, place));
         }
-        let found = keys.into_iter().zip(records);
-        self.some = found.filter_map(|(key, record)| Some((key, record?))).collect();
-        self.page = page;
+        (self.some, self.page) = (some, page);
         Ok(true)
+    }
+
+    /// The touched chunks of the next page.
+    fn touched(
+        &mut self,
+        table: &ChunkTable,
+        grid: &ChunkGrid,
+    ) -> Result<Option<Vec<(Dims, ChunkRecord)>>> {
+        let Some(mut keys) = self.pages.next(table)? else { return Ok(None) };
+        if !self.selection.is_all() {
+            let touched = self.selection.cut(grid, &keys)?;
+            keys = touched.into_iter().map(|(at, _)| keys[at].clone()).collect();
+        }
+        let found = keys.iter().cloned().zip(table.lookup(&keys)?);
+        Ok(Some(found.filter_map(|(key, record)| Some((key, record?))).collect()))
     }
 }
 

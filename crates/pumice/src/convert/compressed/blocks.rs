@@ -14,7 +14,7 @@ use pumice_types::Element;
 const LISTED: usize = 1 << 18;
 
 /// A band of more chunks is read as any part of a dataset, without a list of its chunks.
-const OF_A_BAND: usize = 1 << 14;
+const OF_A_BAND: usize = 1 << 16;
 
 /// Blocks of compressed lines; see [`Dataset::compressed_blocks`].
 #[derive(Debug)]
