@@ -117,7 +117,7 @@ impl<S: Scalar, R: BufRead> Source for Entries<S, R> {
             cells.marks.push(entry.line);
             entry.value.append(&mut cells.values);
         }
-        Ok((cells.len() > 0).then_some(Part::Cells(cells)))
+        Ok((!cells.is_empty()).then_some(Part::Cells(cells)))
     }
 
     fn blame(&self, mark: u64, message: String) -> anyhow::Error {

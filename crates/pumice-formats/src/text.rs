@@ -353,7 +353,7 @@ impl Source for TextSource {
         while cells.len() < BATCH && self.lines.advance()? {
             self.push(&mut cells)?;
         }
-        Ok((cells.len() > 0).then_some(Part::Cells(cells)))
+        Ok((!cells.is_empty()).then_some(Part::Cells(cells)))
     }
 
     fn blame(&self, mark: u64, message: String) -> anyhow::Error {

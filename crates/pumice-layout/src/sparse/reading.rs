@@ -272,7 +272,7 @@ impl Sparse {
                 target.fill_all(part.segments(self.geometry.chunk()));
             }
             ReadRequest::Sparse(SparseRead::Points { part, target }) => {
-                sparse_points::fill(part, target)
+                sparse_points::fill(part, target);
             }
             ReadRequest::Sparse(SparseRead::Cells { .. })
             | ReadRequest::Defined { .. }

@@ -180,7 +180,7 @@ impl<'a> Batches<'a> {
     fn store(&self, cells: &Cells) -> Result<()> {
         let points = Points::columns(cells.columns.iter().map(Vec::as_slice));
         let points = points.map_err(pumice::Error::from)?;
-        if cells.len() > 0 {
+        if !cells.is_empty() {
             self.dataset.write_bytes_at(&points, &cells.values)?;
         }
         Ok(())
