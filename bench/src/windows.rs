@@ -102,7 +102,9 @@ impl Total {
             Ok(Selection::union_of(2, rows, &matrix.shape())?)
         };
         let values = match form {
-            "csr" if rows.is_empty() => matrix.read_compressed_of(&selection()?, Lines::Rows)?.values,
+            "csr" if rows.is_empty() => {
+                matrix.read_compressed_of(&selection()?, Lines::Rows)?.values
+            }
             "csr" => matrix.read_rows::<f32>(rows)?.values,
             "csr-kept" => {
                 batch.lines = Lines::Rows;

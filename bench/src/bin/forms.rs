@@ -63,7 +63,8 @@ fn matrix(file: &File, density: f64, chunk: Option<[u64; 2]>) -> Outcome<Dataset
 fn kinds(noise: &mut Noise) -> Outcome<Vec<(String, Vec<Selection>)>> {
     let mut kinds = Vec::new();
     for size in [32, 128, 1024] {
-        let ranges = (0..4).map(|_| Selection::block(&[noise.below(ROWS - size), 0], &[size, COLUMNS]));
+        let ranges =
+            (0..4).map(|_| Selection::block(&[noise.below(ROWS - size), 0], &[size, COLUMNS]));
         kinds.push((format!("{size} rows"), ranges.collect::<Result<Vec<_>, _>>()?));
         let scattered = (0..4).map(|_| {
             let mut rows: Vec<u64> = (0..size).map(|_| noise.below(ROWS)).collect();
@@ -122,7 +123,12 @@ fn read(matrix: &Dataset, form: &str, window: &Selection) -> Outcome<()> {
 }
 
 /// The smallest time of each form, in microseconds a window, of turns that take so many seconds together.
-fn least(seconds: f64, forms: &[&str], windows: &[Selection], matrix: &Dataset) -> Outcome<Vec<f64>> {
+fn least(
+    seconds: f64,
+    forms: &[&str],
+    windows: &[Selection],
+    matrix: &Dataset,
+) -> Outcome<Vec<f64>> {
     let mut least = vec![f64::INFINITY; forms.len()];
     let begun = Instant::now();
     let mut turns = 0;
@@ -141,7 +147,8 @@ fn main() -> Outcome<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     OF_PROCESSORS.get_or_init(|| words.iter().any(|word| word == "--processor-time"));
     let part = words.iter().find_map(|word| word.strip_prefix("--only=")).unwrap_or("");
-    let seconds = words.iter().find_map(|word| word.strip_prefix("--seconds=")).unwrap_or("2").parse()?;
+    let seconds =
+        words.iter().find_map(|word| word.strip_prefix("--seconds=")).unwrap_or("2").parse()?;
     let chunk = words.iter().find_map(|word| word.strip_prefix("--chunk=")).map(|word| {
         let sides: Vec<u64> = word.split('x').filter_map(|side| side.parse().ok()).collect();
         [sides[0], sides[1]]
@@ -162,7 +169,9 @@ fn main() -> Outcome<()> {
         if "everything".contains(part) {
             let all = [Selection::block(&[0, 0], &[ROWS, COLUMNS])?];
             let times = least(2.0 * seconds, &FORMS[1..], &all, &matrix)?;
-            let cells = times.iter().map(|time| format!("{time:.0} ({:.2} of columns' time)", time / times[0]));
+            let cells = times
+                .iter()
+                .map(|time| format!("{time:.0} ({:.2} of columns' time)", time / times[0]));
             println!("| everything | | {} |", cells.collect::<Vec<_>>().join(" | "));
         }
     }

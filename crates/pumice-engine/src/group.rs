@@ -1,7 +1,7 @@
 //! Groups: the links of an object.
 //!
 //! New-style groups keep few links as messages of their object header and many in dense storage
-//! (`dense.rs`); at how many they move is the group's choice. Old-style groups keep them in a symbol
+//! (`dense_storage.rs`); at how many they move is the group's choice. Old-style groups keep them in a symbol
 //! table (`group/old.rs`); one that gets a link that symbol tables cannot have becomes new-style.
 //!
 //! Every function here that changes a group holds a shared lock on changes, so that a commit sees

@@ -8,7 +8,7 @@
 //! | [`copy`](mod@copy) | copying objects within and between files |
 //! | [`measure`], [`survey`] | how large structures are, and where |
 //! | [`delete`] | what happens when the last link to an object goes |
-//! | `dense.rs`, `group/old.rs` | many links and attributes of newer formats; links of older formats |
+//! | `dense_storage.rs`, `group/old.rs` | many links and attributes of newer formats; links of older formats |
 //! | `extension.rs`, [`share`], [`shared`] | what files keep beside their objects |
 //! | `file_space.rs` | free space as libhdf5's managers store it |
 //! | `members.rs`, [`onion`], `outside.rs` | files that are one file together; other files that a file names |

@@ -16,52 +16,26 @@ mod array;
 mod chunk;
 mod frame;
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::read_only::ReadOnly;
+use crate::{FilterError, registry, scratch};
 use chunk::{Chunk, Work};
 use frame::{Frame, Place};
 
 const NAME: &str = "blosc2";
 
-pub(crate) struct Blosc2;
+pub(crate) static BLOSC2: ReadOnly = ReadOnly { id: registry::BLOSC2, name: NAME, decode };
 
-impl Filter for Blosc2 {
-    fn id(&self) -> u16 {
-        registry::BLOSC2
-    }
-
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn encodes(&self) -> bool {
-        registry::has_plugin(self.id())
-    }
-
-    fn encode(
-        &self,
-        parameters: &[u32],
-        input: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), FilterError> {
-        registry::encode_by_plugin(self, parameters, input, out)
-    }
-
-    fn decode(
-        &self,
-        _parameters: &[u32],
-        input: &[u8],
-        limit: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), FilterError> {
-        let frame = Frame::parse(input)?;
-        match frame.array()? {
-            Some(array) => array.decode(&frame, limit, out),
-            None => decode_plain(&frame, limit, out),
-        }
-    }
-
-    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
-        encoded.len() < input.len()
+/// Replaces `out` by the elements of a frame.
+fn decode(
+    _parameters: &[u32],
+    input: &[u8],
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
+    let frame = Frame::parse(input)?;
+    match frame.array()? {
+        Some(array) => array.decode(&frame, limit, out),
+        None => decode_plain(&frame, limit, out),
     }
 }
 

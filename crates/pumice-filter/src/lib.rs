@@ -67,6 +67,7 @@ mod pipeline;
 mod planes;
 #[cfg(feature = "plugins")]
 mod plugins;
+mod read_only;
 pub mod references;
 mod registry;
 mod scaleoffset;

@@ -5,7 +5,6 @@
 
 use crate::bitshuffle::Bitshuffle;
 use crate::blosc::Blosc;
-use crate::blosc2::Blosc2;
 use crate::bzip2::Bzip2;
 use crate::deflate::Deflate;
 use crate::fletcher32::Fletcher32;
@@ -18,9 +17,8 @@ use crate::references::References;
 use crate::scaleoffset::ScaleOffset;
 use crate::shuffle::Shuffle;
 use crate::szip::Szip;
-use crate::zfp::Zfp;
 use crate::zstandard::Zstandard;
-use crate::{Filter, FilterError, heap, location, references};
+use crate::{Filter, FilterError, blosc2, heap, location, references, zfp};
 use std::sync::{PoisonError, RwLock};
 
 pub(crate) const DEFLATE: u16 = 1;
@@ -120,43 +118,21 @@ fn built_in(id: u16) -> Option<&'static dyn Filter> {
         BLOSC => Some(&Blosc),
         LZ4 => Some(&Lz4),
         BITSHUFFLE => Some(&Bitshuffle),
-        ZFP => Some(&Zfp),
+        ZFP => Some(&zfp::ZFP),
         ZSTD => Some(&Zstandard),
-        BLOSC2 => Some(&Blosc2),
+        BLOSC2 => Some(&blosc2::BLOSC2),
         _ => None,
     }
 }
 
 #[cfg(feature = "plugins")]
-fn plugin(id: u16) -> Option<&'static dyn Filter> {
+pub(crate) fn plugin(id: u16) -> Option<&'static dyn Filter> {
     crate::plugins::find(id)
 }
 
 #[cfg(not(feature = "plugins"))]
-fn plugin(_id: u16) -> Option<&'static dyn Filter> {
+pub(crate) fn plugin(_id: u16) -> Option<&'static dyn Filter> {
     None
-}
-
-/// Whether there is a plugin for a filter that is not built in.
-pub(crate) fn has_plugin(id: u16) -> bool {
-    plugin(id).is_some()
-}
-
-/// Encodes by the plugin of a filter that is only decoded here.
-pub(crate) fn encode_by_plugin(
-    filter: &dyn Filter,
-    parameters: &[u32],
-    input: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(), FilterError> {
-    match plugin(filter.id()) {
-        Some(plugin) => plugin.encode(parameters, input, out),
-        None => Err(FilterError::encode(
-            filter.name(),
-            "only reading is built in: choose another filter, for example zstd behind shuffle, or build with the \
-             feature `plugins` and put the filter's HDF5 plugin into a folder of HDF5_PLUGIN_PATH",
-        )),
-    }
 }
 
 /// The name that is registered for a filter id, whether or not the filter is built in.

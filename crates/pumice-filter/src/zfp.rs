@@ -10,7 +10,8 @@
 mod block;
 mod order;
 
-use crate::{Filter, FilterError, registry, scratch};
+use crate::read_only::ReadOnly;
+use crate::{FilterError, registry, scratch};
 use block::{Bits, Block, Limits};
 
 const NAME: &str = "zfp";
@@ -19,43 +20,16 @@ const CODEC: u64 = 5;
 /// Elements of a block along an axis.
 const SIDE: usize = 4;
 
-pub(crate) struct Zfp;
+pub(crate) static ZFP: ReadOnly = ReadOnly { id: registry::ZFP, name: NAME, decode };
 
-impl Filter for Zfp {
-    fn id(&self) -> u16 {
-        registry::ZFP
-    }
-
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn encodes(&self) -> bool {
-        registry::has_plugin(self.id())
-    }
-
-    fn encode(
-        &self,
-        parameters: &[u32],
-        input: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), FilterError> {
-        registry::encode_by_plugin(self, parameters, input, out)
-    }
-
-    fn decode(
-        &self,
-        parameters: &[u32],
-        input: &[u8],
-        limit: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), FilterError> {
-        Header::parse(parameters)?.decode(input, limit, out)
-    }
-
-    fn is_gain(&self, input: &[u8], encoded: &[u8]) -> bool {
-        encoded.len() < input.len()
-    }
+/// Replaces `out` by the elements of a stream.
+fn decode(
+    parameters: &[u32],
+    input: &[u8],
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
+    Header::parse(parameters)?.decode(input, limit, out)
 }
 
 /// The kind of elements.

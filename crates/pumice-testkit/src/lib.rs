@@ -7,6 +7,7 @@
 pub mod damage;
 pub mod faults;
 pub mod manifest;
+pub mod moments;
 pub mod parts;
 pub mod recording;
 pub mod traces;

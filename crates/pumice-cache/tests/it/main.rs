@@ -6,6 +6,8 @@
 
 mod adaptive;
 mod ahead;
+#[path = "../support/beside.rs"]
+mod beside;
 mod caching;
 mod failing;
 mod operations;

@@ -1,10 +1,10 @@
 //! Requests at the same time: who waits for whom, and who does not.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::thread;
 
+use crate::beside::*;
 use crate::toy::*;
 use pumice_cache::*;
 
@@ -35,6 +35,30 @@ impl Gate {
     }
 }
 
+/// A place where whoever comes first waits for a second.
+#[derive(Default)]
+struct Meeting {
+    /// How many have come, and whether one has waited in vain.
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    fn come(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.0 += 1;
+        self.changed.notify_all();
+        let (mut state, _) =
+            self.changed.wait_timeout_while(state, LONG, |state| state.0 < 2).unwrap();
+        state.1 |= state.0 < 2;
+    }
+
+    fn happened(&self) -> bool {
+        let state = self.state.lock().unwrap();
+        state.0 >= 2 && !state.1
+    }
+}
+
 /// A gate at one callback for one chunk, or for any.
 fn gate(bench: &Bench, callback: &'static str, chunk: Option<u64>) -> Arc<Gate> {
     let gate = Arc::new(Gate::default());
@@ -48,21 +72,6 @@ fn gate(bench: &Bench, callback: &'static str, chunk: Option<u64>) -> Arc<Gate> 
     gate
 }
 
-/// Runs something beside the test and tells when it is done.
-fn beside<'s, T: Send + 's>(
-    scope: &'s Scope<'s, '_>,
-    work: impl FnOnce() -> T + Send + 's,
-) -> (ScopedJoinHandle<'s, ()>, Receiver<T>) {
-    let (done, receiver) = channel();
-    let handle = scope.spawn(move || drop(done.send(work())));
-    (handle, receiver)
-}
-
-/// Long enough for a thread that is not held back to finish; a thread that is never will.
-const MOMENT: Duration = Duration::from_millis(50);
-/// Longer than anything takes that is not in anybody's way.
-const LONG: Duration = Duration::from_secs(20);
-
 fn bench() -> Bench {
     let bench = Bench::with_limits(256, 8, 16);
     bench.toy.store(0..4, |_, _| 1);
@@ -74,10 +83,10 @@ fn two_that_miss_the_same_chunk_load_it_once() {
     let bench = bench();
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || bench.get(0).unwrap());
+        let first = beside(scope, || bench.get(0).unwrap());
         gate.wait_for_visitor();
-        let (_, second) = beside(scope, || bench.get(0).unwrap());
-        assert!(second.recv_timeout(MOMENT).is_err());
+        let second = beside(scope, || bench.get(0).unwrap());
+        assert!(second.is_held_back());
         gate.open();
         assert_eq!(first.recv().unwrap(), second.recv().unwrap());
     });
@@ -103,10 +112,10 @@ fn one_that_waits_for_a_load_that_fails_loads_itself() {
             Err(ToyError::Told("decode"))
         });
         thread::scope(|scope| {
-            let (_, first) = beside(scope, || bench.get(0));
+            let first = beside(scope, || bench.get(0));
             gate.wait_for_visitor();
-            let (_, second) = beside(scope, || bench.get(0));
-            assert!(second.recv_timeout(MOMENT).is_err());
+            let second = beside(scope, || bench.get(0));
+            assert!(second.is_held_back());
             gate.open();
             assert!(first.recv().unwrap().is_err());
             assert_eq!(second.recv().unwrap().unwrap(), [1; 256]);
@@ -119,12 +128,12 @@ fn a_write_of_another_chunk_does_not_wait_for_a_slow_read() {
     let bench = bench();
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, read) = beside(scope, || bench.get_many([0, 1]).unwrap());
+        let read = beside(scope, || bench.get_many([0, 1]).unwrap());
         gate.wait_for_visitor();
         bench.put(2, 0, &[9]).unwrap();
         assert_eq!(bench.get(2).unwrap()[0], 9);
-        let (_, write) = beside(scope, || bench.put(1, 0, &[9]).unwrap());
-        assert!(write.recv_timeout(MOMENT).is_err(), "this chunk is being read");
+        let write = beside(scope, || bench.put(1, 0, &[9]).unwrap());
+        assert!(write.is_held_back(), "this chunk is being read");
         gate.open();
         assert_eq!(read.recv().unwrap(), [[1; 256]; 2]);
         write.recv().unwrap();
@@ -138,12 +147,12 @@ fn a_slow_chunk_holds_up_no_other_chunk_of_its_request() {
     bench.toy.store(0..8, |_, _| 1);
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, read) = beside(scope, || bench.get_many(0..8).unwrap());
+        let read = beside(scope, || bench.get_many(0..8).unwrap());
         gate.wait_for_visitor();
-        let (_, others) = beside(scope, || (1..8).map(|key| bench.get(key).unwrap()).collect());
-        let others: Vec<_> = others.recv_timeout(LONG).expect("chunk 0 is in nobody's way");
+        let others = beside(scope, || (1..8).map(|key| bench.get(key).unwrap()).collect());
+        let others: Vec<_> = others.soon("chunk 0 is in nobody's way");
         assert_eq!(others, [[1; 256]; 7]);
-        assert!(read.try_recv().is_err());
+        assert!(read.has_not_ended());
         gate.open();
         assert_eq!(read.recv().unwrap(), [[1; 256]; 8]);
     });
@@ -156,12 +165,12 @@ fn a_read_waits_for_the_write_before_it_and_not_for_others() {
     bench.get_many(0..4).unwrap();
     let gate = gate(&bench, "gather", Some(1));
     thread::scope(|scope| {
-        let (_, write) = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
+        let write = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
         gate.wait_for_visitor();
         // Chunk 0 is changed already, but the write is not done.
-        let (_, one) = beside(scope, || bench.get(0).unwrap());
-        let (_, both) = beside(scope, || bench.get_many([1, 0]).unwrap());
-        assert!(one.recv_timeout(MOMENT).is_err() && both.try_recv().is_err());
+        let one = beside(scope, || bench.get(0).unwrap());
+        let both = beside(scope, || bench.get_many([1, 0]).unwrap());
+        assert!(one.is_held_back() && both.has_not_ended());
         assert_eq!(bench.get(3).unwrap(), [1; 256]);
         gate.open();
         write.recv().unwrap();
@@ -175,7 +184,7 @@ fn requests_take_their_turn_in_the_order_of_arrival() {
     let bench = bench();
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, slow) = beside(scope, || bench.get(0).unwrap());
+        let slow = beside(scope, || bench.get(0).unwrap());
         gate.wait_for_visitor();
         let mut waiting = Vec::new();
         let bench = &bench;
@@ -187,8 +196,8 @@ fn requests_take_their_turn_in_the_order_of_arrival() {
             }
         };
         for value in 2..10 {
-            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()).1);
-            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)).1);
+            enter(beside(scope, move || bench.put(0, 0, &[value]).unwrap()));
+            enter(beside(scope, move || assert_eq!(bench.get(0).unwrap()[0], value)));
         }
         gate.open();
         slow.recv().unwrap();
@@ -202,7 +211,7 @@ fn reads_of_a_chunk_run_together() {
     bench.put(0, 0, &[5]).unwrap();
     let gate = gate(&bench, "scatter", Some(0));
     thread::scope(|scope| {
-        let reads: Vec<_> = (0..3).map(|_| beside(scope, || bench.get(0).unwrap()).1).collect();
+        let reads: Vec<_> = (0..3).map(|_| beside(scope, || bench.get(0).unwrap())).collect();
         while gate.state.lock().unwrap().0 < 3 {
             thread::yield_now();
         }
@@ -220,25 +229,25 @@ fn sole_use_waits_for_requests_and_holds_back_later_ones_of_its_dataset_alone() 
     let gate = gate(&bench, "scatter", Some(1));
     thread::scope(|scope| {
         // A hit, which has no place in the order.
-        let (_, hit) = beside(scope, || bench.get(1).unwrap());
+        let hit = beside(scope, || bench.get(1).unwrap());
         gate.wait_for_visitor();
         let (granted, is_granted) = channel();
         let (release, released) = channel::<()>();
         let cache = &bench.cache;
         let dataset = &bench.dataset;
-        scope.spawn(move || {
+        let sole = beside(scope, move || {
             let exclusive = cache.exclusive(dataset);
             granted.send(()).unwrap();
             released.recv().unwrap();
             exclusive.write([(1, Write::Put { start: 0, data: &[9] })]).unwrap();
         });
-        assert!(is_granted.recv_timeout(MOMENT).is_err(), "the hit is still being served");
+        assert!(sole.is_held_back() && is_granted.try_recv().is_err(), "the hit is being served");
         gate.open();
         hit.recv().unwrap();
         is_granted.recv().unwrap();
-        let (_, read) = beside(scope, || bench.get(1).unwrap());
-        let (_, write) = beside(scope, || bench.put(3, 0, &[9]).unwrap());
-        assert!(read.recv_timeout(MOMENT).is_err() && write.try_recv().is_err());
+        let read = beside(scope, || bench.get(1).unwrap());
+        let write = beside(scope, || bench.put(3, 0, &[9]).unwrap());
+        assert!(read.is_held_back() && write.has_not_ended());
         cache.write(&elsewhere, [(1, Write::Put { start: 0, data: &[9] })]).unwrap();
         release.send(()).unwrap();
         assert_eq!(read.recv().unwrap()[0], 9);
@@ -252,10 +261,10 @@ fn a_flush_holds_back_writes_and_lets_reads_go_on() {
     bench.put(0, 0, &[5]).unwrap();
     let gate = gate(&bench, "put", None);
     thread::scope(|scope| {
-        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        let flush = beside(scope, || bench.flush().unwrap());
         gate.wait_for_visitor();
-        let (_, write) = beside(scope, || bench.put(1, 0, &[9]).unwrap());
-        assert!(write.recv_timeout(MOMENT).is_err());
+        let write = beside(scope, || bench.put(1, 0, &[9]).unwrap());
+        assert!(write.is_held_back());
         assert_eq!(bench.get(0).unwrap()[0], 5, "being written back");
         assert_eq!(bench.get(3).unwrap()[0], 1, "not even resident");
         gate.open();
@@ -271,10 +280,10 @@ fn a_flush_waits_for_the_writes_before_it() {
     let bench = bench();
     let gate = gate(&bench, "gather", Some(1));
     thread::scope(|scope| {
-        let (_, write) = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
+        let write = beside(scope, || bench.put_many([0, 1], &[9; 256]).unwrap());
         gate.wait_for_visitor();
-        let (_, flush) = beside(scope, || bench.flush().unwrap());
-        assert!(flush.recv_timeout(MOMENT).is_err());
+        let flush = beside(scope, || bench.flush().unwrap());
+        assert!(flush.is_held_back());
         gate.open();
         write.recv().unwrap();
         flush.recv().unwrap();
@@ -289,7 +298,7 @@ fn a_write_during_the_write_back_of_its_chunk_is_not_lost() {
     bench.put_many([0, 1], &[5; 256]).unwrap();
     let gate = gate(&bench, "put", None);
     thread::scope(|scope| {
-        let (_, eviction) = beside(scope, || bench.cache.set_limits(512, 2048).unwrap());
+        let eviction = beside(scope, || bench.cache.set_limits(512, 2048).unwrap());
         gate.wait_for_visitor();
         for key in [0, 1] {
             bench.put(key, 7, &[6]).unwrap();
@@ -310,10 +319,10 @@ fn a_delete_waits_for_the_write_back_of_its_chunk() {
     bench.put_many([0, 1], &[5; 256]).unwrap();
     let gate = gate(&bench, "insert", None);
     thread::scope(|scope| {
-        let (_, eviction) = beside(scope, || bench.cache.set_limits(0, 2048).unwrap());
+        let eviction = beside(scope, || bench.cache.set_limits(0, 2048).unwrap());
         gate.wait_for_visitor();
-        let (_, erase) = beside(scope, || bench.erase(0, 0, 256).unwrap());
-        assert!(erase.recv_timeout(MOMENT).is_err());
+        let erase = beside(scope, || bench.erase(0, 0, 256).unwrap());
+        assert!(erase.is_held_back());
         gate.open();
         eviction.recv().unwrap();
         erase.recv().unwrap();
@@ -327,7 +336,7 @@ fn what_could_not_leave_during_a_flush_leaves_after_it() {
     bench.put_many([0, 1], &[5; 256]).unwrap();
     let gate = gate(&bench, "put", None);
     thread::scope(|scope| {
-        let (_, flush) = beside(scope, || bench.flush().unwrap());
+        let flush = beside(scope, || bench.flush().unwrap());
         gate.wait_for_visitor();
         bench.cache.set_limits(512 + BOOK, 4096 + 8 * BOOK).unwrap();
         assert_eq!(bench.stats().resident, 1024, "both are being written");
@@ -344,23 +353,18 @@ fn chunks_of_one_request_are_decoded_encoded_and_gathered_side_by_side() {
         let config = Config::default().executor(executor);
         let bench = Bench::new(config, Toy::new(256));
         bench.toy.store(0..16, |_, _| 1);
-        let (inside, most) = (Mutex::new(0), Arc::new(Mutex::new(0)));
-        let seen = Arc::clone(&most);
+        let met = Arc::new(Meeting::default());
+        let there = Arc::clone(&met);
         bench.toy.set_hook(move |name, _| {
             if name == callback {
-                *inside.lock().unwrap() += 1;
-                thread::sleep(Duration::from_millis(5));
-                let now = *inside.lock().unwrap();
-                let before = *seen.lock().unwrap();
-                *seen.lock().unwrap() = now.max(before);
-                *inside.lock().unwrap() -= 1;
+                there.come();
             }
             Ok(())
         });
         let parts = (0..16).map(|key| (key, Write::Put { start: 0, data: &[2] }));
         bench.cache.write(&bench.dataset, parts).unwrap();
         bench.flush().unwrap();
-        assert_eq!(*most.lock().unwrap(), 2, "{callback}");
+        assert!(met.happened(), "{callback}");
     }
 }
 
@@ -371,10 +375,10 @@ fn one_who_finds_no_room_waits_for_those_who_use_it() {
     bench.toy.store(0..4, |_, _| 1);
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || bench.get(0).unwrap());
+        let first = beside(scope, || bench.get(0).unwrap());
         gate.wait_for_visitor();
-        let (_, second) = beside(scope, || bench.get(1).unwrap());
-        assert!(second.recv_timeout(MOMENT).is_err());
+        let second = beside(scope, || bench.get(1).unwrap());
+        assert!(second.is_held_back());
         gate.open();
         first.recv().unwrap();
         second.recv().unwrap();
@@ -389,10 +393,10 @@ fn large_requests_take_turns_and_small_ones_pass() {
     bench.toy.store(0..30, |_, _| 1);
     let gate = gate(&bench, "decode", Some(0));
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || bench.get_many(0..6).unwrap());
+        let first = beside(scope, || bench.get_many(0..6).unwrap());
         gate.wait_for_visitor();
-        let (_, second) = beside(scope, || bench.get_many(10..16).unwrap());
-        assert!(second.recv_timeout(MOMENT).is_err());
+        let second = beside(scope, || bench.get_many(10..16).unwrap());
+        assert!(second.is_held_back());
         bench.get(20).unwrap();
         gate.open();
         first.recv().unwrap();
@@ -408,12 +412,12 @@ fn a_write_of_very_many_chunks_is_one_request_to_others() {
     let bench = Bench::with_limits(16, 1 << 20, 2 << 20);
     let gate = gate(&bench, "gather", Some(VERY_MANY - 1));
     thread::scope(|scope| {
-        let (_, write) = beside(scope, || bench.put_many(0..VERY_MANY, &[2; 16]).unwrap());
+        let write = beside(scope, || bench.put_many(0..VERY_MANY, &[2; 16]).unwrap());
         gate.wait_for_visitor();
-        let (_, read) = beside(scope, || bench.get_many([0, VERY_MANY - 1]).unwrap());
-        let (_, one) = beside(scope, || bench.get(0).unwrap());
-        assert!(read.recv_timeout(MOMENT).is_err(), "not all of it is written");
-        assert!(one.recv_timeout(MOMENT).is_err());
+        let read = beside(scope, || bench.get_many([0, VERY_MANY - 1]).unwrap());
+        let one = beside(scope, || bench.get(0).unwrap());
+        assert!(read.is_held_back(), "not all of it is written");
+        assert!(one.is_held_back());
         gate.open();
         write.recv().unwrap();
         assert_eq!(read.recv().unwrap(), [[2; 16]; 2]);
@@ -427,11 +431,11 @@ fn a_read_of_very_many_chunks_holds_back_writes_but_no_reads() {
     bench.toy.store(0..VERY_MANY, |_, _| 1);
     let gate = gate(&bench, "scatter", Some(VERY_MANY - 1));
     thread::scope(|scope| {
-        let (_, read) = beside(scope, || bench.get_many(0..VERY_MANY).unwrap());
+        let read = beside(scope, || bench.get_many(0..VERY_MANY).unwrap());
         gate.wait_for_visitor();
         assert_eq!(bench.get_many([3, 5]).unwrap(), [[1; 16]; 2]);
-        let (_, write) = beside(scope, || bench.put(VERY_MANY - 2, 0, &[9]).unwrap());
-        assert!(write.recv_timeout(MOMENT).is_err(), "this chunk is being read");
+        let write = beside(scope, || bench.put(VERY_MANY - 2, 0, &[9]).unwrap());
+        assert!(write.is_held_back(), "this chunk is being read");
         gate.open();
         assert!(read.recv().unwrap().iter().all(|chunk| *chunk == [1; 16]));
         write.recv().unwrap();
@@ -467,23 +471,23 @@ fn cells(bench: &Bench, start: usize, len: usize) -> Vec<u8> {
 fn requests_past_the_cache_wait_for_those_alone_that_they_meet() {
     let (bench, gate) = reaching("direct_write");
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || bench.put(0, 10, &[2; 10]).unwrap());
+        let first = beside(scope, || bench.put(0, 10, &[2; 10]).unwrap());
         gate.wait_for_visitor();
-        let (_, apart) = beside(scope, || {
+        let apart = beside(scope, || {
             bench.put(0, 20, &[3; 10]).unwrap();
             bench.put(0, 0, &[3; 10]).unwrap();
             (cells(&bench, 0, 10), cells(&bench, 20, 44))
         });
-        let apart = apart.recv_timeout(LONG).expect("nobody is in its way");
+        let apart = apart.soon("nobody is in its way");
         assert_eq!(apart, (vec![3; 10], [vec![3; 10], vec![1; 34]].concat()));
-        let (_, read) = beside(scope, || cells(&bench, 0, 11));
-        let (_, write) = beside(scope, || bench.put(0, 19, &[4; 2]).unwrap());
-        assert!(read.recv_timeout(MOMENT).is_err() && write.recv_timeout(MOMENT).is_err());
+        let read = beside(scope, || cells(&bench, 0, 11));
+        let write = beside(scope, || bench.put(0, 19, &[4; 2]).unwrap());
+        assert!(read.is_held_back() && write.is_held_back());
         // One that meets the waiting write waits with it; one that meets nobody does not.
-        let (_, behind) = beside(scope, || cells(&bench, 20, 2));
-        assert!(behind.recv_timeout(MOMENT).is_err());
-        let (_, beyond) = beside(scope, || cells(&bench, 21, 2));
-        assert_eq!(beyond.recv_timeout(LONG).expect("nobody is in its way"), [3, 3]);
+        let behind = beside(scope, || cells(&bench, 20, 2));
+        assert!(behind.is_held_back());
+        let beyond = beside(scope, || cells(&bench, 21, 2));
+        assert_eq!(beyond.soon("nobody is in its way"), [3, 3]);
         gate.open();
         first.recv().unwrap();
         write.recv().unwrap();
@@ -496,12 +500,12 @@ fn requests_past_the_cache_wait_for_those_alone_that_they_meet() {
 fn a_write_past_the_cache_waits_for_reads_that_it_meets() {
     let (bench, gate) = reaching("direct_read");
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || cells(&bench, 0, 8));
+        let first = beside(scope, || cells(&bench, 0, 8));
         gate.wait_for_visitor();
         bench.put(0, 8, &[5; 8]).unwrap();
         assert_eq!(cells(&bench, 4, 8), [1, 1, 1, 1, 5, 5, 5, 5], "reads do not wait for reads");
-        let (_, write) = beside(scope, || bench.put(0, 7, &[6]).unwrap());
-        assert!(write.recv_timeout(MOMENT).is_err());
+        let write = beside(scope, || bench.put(0, 7, &[6]).unwrap());
+        assert!(write.is_held_back());
         gate.open();
         assert_eq!(first.recv().unwrap(), [1; 8]);
         write.recv().unwrap();
@@ -512,16 +516,16 @@ fn a_write_past_the_cache_waits_for_reads_that_it_meets() {
 fn flushes_and_sole_use_wait_for_all_that_go_past_the_cache() {
     let (bench, gate) = reaching("direct_write");
     thread::scope(|scope| {
-        let (_, first) = beside(scope, || bench.put(0, 0, &[2; 4]).unwrap());
+        let first = beside(scope, || bench.put(0, 0, &[2; 4]).unwrap());
         gate.wait_for_visitor();
-        let (_, flush) = beside(scope, || bench.flush().unwrap());
-        assert!(flush.recv_timeout(MOMENT).is_err());
-        let (_, later) = beside(scope, || bench.put(0, 60, &[2; 4]).unwrap());
-        assert!(later.recv_timeout(MOMENT).is_err(), "a flush holds back later writes");
-        let (_, sole) = beside(scope, || drop(bench.cache.exclusive(&bench.dataset)));
-        assert!(sole.recv_timeout(MOMENT).is_err());
-        let (_, last) = beside(scope, || cells(&bench, 30, 1));
-        assert!(last.recv_timeout(MOMENT).is_err(), "sole use holds back reads");
+        let flush = beside(scope, || bench.flush().unwrap());
+        assert!(flush.is_held_back());
+        let later = beside(scope, || bench.put(0, 60, &[2; 4]).unwrap());
+        assert!(later.is_held_back(), "a flush holds back later writes");
+        let sole = beside(scope, || drop(bench.cache.exclusive(&bench.dataset)));
+        assert!(sole.is_held_back());
+        let last = beside(scope, || cells(&bench, 30, 1));
+        assert!(last.is_held_back(), "sole use holds back reads");
         gate.open();
         first.recv().unwrap();
         flush.recv().unwrap();

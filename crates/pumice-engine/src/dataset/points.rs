@@ -3,11 +3,14 @@
 //!
 //! A write takes the first way that the order of its cells allows:
 //!
-//! | cells | way |
-//! |---|---|
-//! | compressed rows, in chunks that take encoded rows | encoded in the pass that splits them (`rows.rs`) |
-//! | ascending along the slowest axis | put together with their values, band by band ([`Points::in_bands`]) |
-//! | any others | sorted by chunk ([`PointPlan`]), as many at a time as a plan can have |
+//! | cells | way | beside the last way | beside the one below |
+//! |---|---|---|---|
+//! | compressed rows, in chunks that take encoded rows | encoded in the pass that splits them (`rows.rs`) | 1.26 to 1.7 | 1.04 to 1.2 |
+//! | ascending along the slowest axis | put together with their values, band by band ([`Points::in_bands`]) | 1.14 to 1.6 | |
+//! | any others | sorted by chunk ([`PointPlan`]), as many at a time as a plan can have | | |
+//!
+//! The numbers say how many times as fast a way writes the same cells, a million and ten million of a
+//! matrix (`cargo run --release --bin points` in `bench`, memory that is freed kept).
 //!
 //! Other datasets than sparse ones take points as selections.
 

@@ -3,6 +3,7 @@
 
 use pumice::{File, FileOptions, LibraryVersion, MemoryStore, Node};
 use pumice_format::superblock::{OPEN_FOR_WRITING, Superblock};
+use pumice_testkit::moments::torn;
 use pumice_testkit::recording::RecordingStore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ fn other_readers_see_one_commit_or_the_other_or_nothing() {
         for count in commits[0].1..=store.count() {
             let done = commits.iter().rposition(|commit| commit.1 <= count).unwrap();
             let under_way = commits.get(done + 1).filter(|commit| commit.0 <= count);
-            for torn in [false, true] {
+            for torn in torn(count) {
                 let copy = MemoryStore::default();
                 store.play(count, torn, &copy).unwrap();
                 let at = format!("{kind}: after {count} changes, {torn}");

@@ -1,6 +1,7 @@
 //! A program ends while one call changes more of a chunk index than may wait in memory.
 
 use pumice::{Context, File, FileOptions, FileSpaceStrategy, LibraryVersion};
+use pumice_testkit::moments::torn;
 use pumice_testkit::recording::RecordingStore;
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ fn a_program_may_end_while_blocks_of_an_index_wait_elsewhere_in_the_file() {
         let step = ((store.count() - first) / MOMENTS).max(1);
         let mut seen = [0; 3];
         for count in (first..=store.count()).rev().step_by(step) {
-            for torn in [false, true] {
+            for torn in torn(count) {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
                 let copy = Arc::new(store.blank());
                 store.play(count, torn, &*copy).unwrap();

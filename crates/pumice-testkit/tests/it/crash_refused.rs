@@ -5,6 +5,7 @@
 use pumice::{File, FileOptions, FileSpaceStrategy, Filter, FilterError, FilterSpec, MemoryStore};
 use pumice_store::Store;
 use pumice_testkit::faults::{Fault, FaultyStore};
+use pumice_testkit::moments::torn;
 use pumice_testkit::recording::RecordingStore;
 use std::sync::Arc;
 
@@ -118,7 +119,7 @@ fn a_program_may_end_at_any_write_of_a_commit_that_leaves_chunks_out() {
         }
         assert!(file.close().unwrap_err().is_not_stored());
         for count in commits[0]..=store.count() {
-            for torn in [false, true] {
+            for torn in torn(count) {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
                 let copy = Arc::new(MemoryStore::default());
                 store.play(count, torn, &*copy).unwrap();

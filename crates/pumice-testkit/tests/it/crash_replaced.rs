@@ -4,6 +4,7 @@
 use pumice::{Durability, File, FileOptions, FileSpaceStrategy, LibraryVersion, MemoryStore};
 use pumice::{Selection, VariableLength};
 use pumice_store::Store;
+use pumice_testkit::moments::{share, torn};
 use pumice_testkit::recording::RecordingStore;
 use std::sync::Arc;
 
@@ -126,7 +127,7 @@ fn a_program_may_end_while_it_replaces_things() {
         let all_or_nothing = kind != "little memory";
         let (store, commits) = record(kind, options);
         for count in commits[0].0..=store.count() {
-            for torn in [false, true] {
+            for torn in torn(count) {
                 let at = format!("{kind}: after {count} of {} changes, {torn}", store.count());
                 let copy = Arc::new(MemoryStore::default());
                 store.play(count, torn, &*copy).unwrap();
@@ -149,7 +150,7 @@ fn power_may_fail_while_a_program_replaces_things() {
         let (store, commits) = record(kind, options.durability(Durability::Power));
         let mut draw = 1u64;
         for count in commits[0].0..=store.count() {
-            for _ in 0..4 {
+            for _ in 0..share(4) {
                 draw = draw.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let bits = draw >> 20;
                 let copy = Arc::new(MemoryStore::default());

@@ -4,6 +4,7 @@
 
 use pumice::{Dataset, DatasetBuilder, File, FileOptions};
 use pumice_store::MemoryStore;
+use pumice_testkit::moments::torn;
 use pumice_testkit::recording::RecordingStore;
 use std::sync::Arc;
 
@@ -172,7 +173,7 @@ fn writers_that_are_ended_leave_what_can_be_edited() {
         for writes in (session.begun..session.store.count()).step_by(3) {
             // The last write removes the mark. It is small, and done or not.
             let most = writes + 1 < session.store.count();
-            for torn in [false, true].into_iter().filter(|torn| most || !torn) {
+            for torn in torn(writes).filter(|torn| most || !torn) {
                 let told = format!("{name}, {writes} writes, {torn}");
                 let left = Arc::new(MemoryStore::default());
                 session.store.play(writes, torn, &*left).unwrap();

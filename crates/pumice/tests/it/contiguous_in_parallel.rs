@@ -2,18 +2,12 @@
 //! other, others do so in their order, and nothing between cells is lost. A store that holds a thread back makes the
 //! moments come.
 
+use crate::beside::{LONG, beside_as};
 use pumice::{Context, Dataset, File, MemoryStore, Selection};
 use pumice_store::{ReadOp, Store, WriteOp};
 use std::io;
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::{self, Builder, Scope};
-use std::time::Duration;
-
-/// Long enough for a thread that is not held back; one that is never comes.
-const MOMENT: Duration = Duration::from_millis(50);
-/// Longer than anything takes that is in nobody's way.
-const LONG: Duration = Duration::from_secs(20);
+use std::thread;
 
 /// Bytes in memory. Calls of a thread of the name "held" wait until they are let go, and writes of one of the name
 /// "held writing".
@@ -106,17 +100,6 @@ fn gated() -> (Arc<Gated>, File) {
     (store, file)
 }
 
-fn beside<'s, T: Send + 's>(
-    scope: &'s Scope<'s, '_>,
-    name: &str,
-    work: impl FnOnce() -> T + Send + 's,
-) -> Receiver<T> {
-    let (done, receiver) = channel();
-    let thread = Builder::new().name(name.into());
-    thread.spawn_scoped(scope, move || drop(done.send(work()))).unwrap();
-    receiver
-}
-
 fn block(start: [u64; 2], count: [u64; 2]) -> Selection {
     Selection::block(&start, &count).unwrap()
 }
@@ -139,20 +122,20 @@ fn check(
         thread::scope(|scope| {
             store.close();
             let _opened = Opened(store);
-            let held = beside(scope, "held", || match held_writes {
+            let held = beside_as(scope, "held", || match held_writes {
                 true => put(dataset, one, 1),
                 false => assert!(dataset.read::<i32>(one.clone()).unwrap().iter().all(|&v| v == 0)),
             });
             store.wait_for_visitor();
-            let other = beside(scope, "other", || {
+            let other = beside_as(scope, "other", || {
                 put(dataset, apart, 2);
                 dataset.read::<i32>(apart.clone()).unwrap()
             });
-            let found = other.recv_timeout(LONG).expect("it has no cell in common");
+            let found = other.soon("it has no cell in common");
             assert!(found.iter().all(|&value| value == 2));
-            let later = beside(scope, "later", || put(dataset, meeting, 3));
-            assert!(later.recv_timeout(MOMENT).is_err(), "it has a cell in common");
-            assert!(held.try_recv().is_err());
+            let later = beside_as(scope, "later", || put(dataset, meeting, 3));
+            assert!(later.is_held_back(), "it has a cell in common");
+            assert!(held.has_not_ended());
             store.open();
             held.recv().unwrap();
             later.recv().unwrap();
@@ -205,10 +188,10 @@ fn resetting_waits_for_none_but_its_own_cells() {
     dataset.write(.., &[1; 90]).unwrap();
     thread::scope(|scope| {
         let _opened = Opened(&store);
-        let held = beside(scope, "held", || dataset.reset(0..30).unwrap());
+        let held = beside_as(scope, "held", || dataset.reset(0..30).unwrap());
         store.wait_for_visitor();
-        let other = beside(scope, "other", || dataset.reset(30..60).unwrap());
-        other.recv_timeout(LONG).expect("it has no cell in common");
+        let other = beside_as(scope, "other", || dataset.reset(30..60).unwrap());
+        other.soon("it has no cell in common");
         store.open();
         held.recv().unwrap();
     });
@@ -247,14 +230,14 @@ fn what_lies_between_cells_of_a_write_keeps_what_others_write_there() {
     thread::scope(|scope| {
         let _opened = Opened(&store);
         // Small cells at small distances: it has read what lies between them, and will write it back.
-        let held = beside(scope, "held writing", || put(&dataset, &columns(0), 1));
+        let held = beside_as(scope, "held writing", || put(&dataset, &columns(0), 1));
         store.wait_for_visitor();
-        let reads = beside(scope, "reads", || dataset.read::<i32>(columns(1)).unwrap());
-        assert_eq!(reads.recv_timeout(LONG).expect("reads need not wait"), [0; 480]);
+        let reads = beside_as(scope, "reads", || dataset.read::<i32>(columns(1)).unwrap());
+        assert_eq!(reads.soon("reads need not wait"), [0; 480]);
         // In the same way, and straight.
-        let narrow = beside(scope, "narrow", || put(&dataset, &columns(1), 2));
-        let wide = beside(scope, "wide", || put(&dataset, &block([7, 2], [1, 1]), 3));
-        assert!(narrow.recv_timeout(MOMENT).is_err() && wide.recv_timeout(MOMENT).is_err());
+        let narrow = beside_as(scope, "narrow", || put(&dataset, &columns(1), 2));
+        let wide = beside_as(scope, "wide", || put(&dataset, &block([7, 2], [1, 1]), 3));
+        assert!(narrow.is_held_back() && wide.is_held_back());
         store.open();
         held.recv().unwrap();
         narrow.recv().unwrap();

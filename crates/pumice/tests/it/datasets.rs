@@ -295,36 +295,35 @@ fn ranges_of_one_dimension_stand_alone_and_vectors_are_attributes() {
     assert_eq!(dataset.attribute("list").unwrap().read::<i32>().unwrap(), [1, 2]);
 }
 
+/// Has 10^8 chunks: a walk over them, or over them for each point, would not end.
 #[test]
 fn asking_for_many_points_costs_by_the_point() {
     let file = File::in_memory().unwrap();
-    let builder = file.new_dataset::<u8>().shape([2000, 2000]).chunk([20, 20]).sparse();
+    let side = 200_000;
+    let builder = file.new_dataset::<u8>().shape([side, side]).chunk([20, 20]).sparse();
     let dataset = builder.no_filters().create("d").unwrap();
-    let mixed = (0..20_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let points: Vec<u64> = mixed.flat_map(|h| [(h >> 20) % 2000, (h >> 42) % 2000]).collect();
-    dataset.write_coordinates(&points, &[1u8; 20_000]).unwrap();
+    let mixed = (0..5_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let points: Vec<u64> = mixed.flat_map(|h| [(h >> 20) % side, (h >> 42) % side]).collect();
+    dataset.write_coordinates(&points, &[1u8; 5_000]).unwrap();
     let all = dataset.count_defined(..).unwrap();
-    let start = std::time::Instant::now();
     let points = Selection::points(2, points).unwrap();
     assert_eq!(dataset.count_defined(&points).unwrap(), all);
-    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     dataset.erase(&points).unwrap();
     assert_eq!(dataset.count_defined(..).unwrap(), 0);
 }
 
+/// Has 6 x 10^11 chunks: a walk over those of the union would not end.
 #[test]
 fn asking_for_a_vast_union_costs_by_what_is_stored() {
     let file = File::in_memory().unwrap();
-    let (side, half) = (80_000u64, 40_000u64);
+    let (side, half) = (80_000_000u64, 40_000_000u64);
     let builder = file.new_dataset::<u8>().shape([side, side]).chunk([100, 100]).sparse();
     let dataset = builder.create("d").unwrap();
     dataset.write_points(&[[1, 1], [side - 1, side - 1], [1, side - 1]], &[1u8, 2, 3]).unwrap();
     let blocks = [0, half].map(|at| Selection::block(&[at, at], &[half, half]).unwrap());
     let union = Selection::union_of(2, blocks, &[side, side]).unwrap();
-    let start = std::time::Instant::now();
     assert_eq!(dataset.count_defined(&union).unwrap(), 2);
     assert_eq!(dataset.read_defined::<u8>(&union).unwrap().values, [1, 2]);
-    assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
 }
 
 /// Chunks larger than the cache, without filters: only what is asked for is read and written.

@@ -4,6 +4,8 @@
 
 mod acceptance;
 mod all_defined;
+#[path = "../../../pumice-cache/tests/support/beside.rs"]
+mod beside;
 mod broadcast;
 mod changed_underneath;
 mod circles;
@@ -70,6 +72,7 @@ mod streaming;
 mod structured_chunks;
 mod swmr;
 mod tall_chunks;
+mod thorough;
 mod types;
 mod unlocked;
 mod varlen_fill;

@@ -4,6 +4,7 @@
 //! that, the other work could make a call that waits for the one below it on the same stack, and neither would
 //! ever return. So every case here is watched, and fails if it does not end.
 
+use crate::thorough::amount;
 use pumice::{Context, Dataset, File, MemoryStore};
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,6 +22,11 @@ const CHUNK: u64 = 64;
 /// Rows of a call.
 const EACH: u64 = 20;
 const CALLS: u64 = ROWS / EACH;
+
+/// How many threads caches have.
+fn thread_counts() -> &'static [usize] {
+    amount(&[1, 3], &[1, 2, 3, 4])
+}
 
 /// Runs something on a thread of its own, and fails if it does not end.
 fn watched(what: &str, act: impl FnOnce() + Send + 'static) {
@@ -126,7 +132,7 @@ impl Case {
 
 /// Plays all cases on pools of each size, by each way of running tasks.
 fn in_all_cases(way: &'static str, run: fn(&(dyn Fn(u64) + Sync))) {
-    for threads in 1..=4 {
+    for &threads in thread_counts() {
         for case in cases(threads) {
             let what = format!("{way}: {}", case.name);
             watched(&what, move || case.play(&|task| run(task)));
@@ -144,7 +150,7 @@ fn calls_from_a_pool_of_rayon_return() {
     for size in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(size).build().unwrap();
         let pool = Arc::new(pool);
-        for threads in 1..=4 {
+        for &threads in thread_counts() {
             for case in cases(threads) {
                 let what = format!("pool of {size}: {}", case.name);
                 let pool = Arc::clone(&pool);
@@ -208,7 +214,7 @@ fn calls_from_blocking_tasks_of_tokio_return() {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(workers).max_blocking_threads(blocking);
         let runtime = Arc::new(builder.build().unwrap());
-        for threads in 1..=4 {
+        for &threads in thread_counts() {
             for case in cases(threads) {
                 let what = format!("tokio, {blocking} threads: {}", case.name);
                 let (case, runtime) = (Arc::new(case), Arc::clone(&runtime));

@@ -1,15 +1,20 @@
 //! What is deleted and made again in one opening, without a `flush` in between, makes the file grow in the first
 //! openings at most: then it has a size and keeps it, whatever the layout, the strategy and the version.
 
+use crate::thorough::amount;
 use pumice::{
     AllocationTime, Datatype, File, FileOptions, FileSpaceStrategy, Group, LibraryVersion,
 };
 use pumice::{Sequences, Value, VariableLength};
 use std::path::Path;
 
-/// Only the first openings, of so many, may make the file longer.
+/// Only the first openings may make the file longer.
 const FIRST: usize = 3;
-const OPENINGS: usize = 10;
+
+/// The number of openings.
+fn openings() -> usize {
+    amount(5, 10)
+}
 
 /// Names of old groups get a larger place while the old one is still needed: what that costs in an opening.
 const NAMES: u64 = 256;
@@ -242,7 +247,7 @@ fn lengths(path: &Path, options: &FileOptions, case: &str, times: u32, message: 
     ["before", "a", "after"].iter().for_each(|name| make(&file, case, name, 0));
     file.close().unwrap();
     let mut lengths = vec![length()];
-    for opening in 1..=OPENINGS as u32 {
+    for opening in 1..=openings() as u32 {
         let file = File::edit(path).unwrap();
         for time in 0..times {
             if !case.starts_with("attribute") {
@@ -273,7 +278,7 @@ fn what_is_replaced_in_every_opening_makes_the_file_grow_in_the_first_at_most() 
                     let first = lengths[..=FIRST].iter().copied().max().unwrap_or(0);
                     let more = match strategy.contains("remembered") {
                         true => LISTS,
-                        false if case == "group" => NAMES * OPENINGS as u64,
+                        false if case == "group" => NAMES * openings() as u64,
                         false => 0,
                     };
                     let most = lengths.iter().copied().max().unwrap_or(0);
