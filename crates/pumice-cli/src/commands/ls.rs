@@ -351,10 +351,10 @@ impl<'a, W: Write> Lister<'a, W> {
 
     /// The target of a followed link, in braces, and its members.
     fn follow(&mut self, path: &str, link: &str) -> Result<()> {
-        let node = self.file.node(path);
-        if node.is_ok() && !self.followed.insert(link.to_owned()) {
+        if !self.followed.insert(link.to_owned()) {
             return Ok(writeln!(self.out, " {{Already Visited}}")?);
         }
+        let node = self.file.node(path);
         let title = match &node {
             Ok(Node::Group(_)) => "Group".to_owned(),
             Ok(Node::Dataset(dataset)) => self.dataset_title(dataset)?,
