@@ -84,6 +84,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `count` bytes.
+    #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let end = self.at.checked_add(count);
         match end.and_then(|end| self.bytes.get(self.at..end)) {
@@ -91,11 +92,17 @@ impl<'a> Reader<'a> {
                 self.at += count;
                 Ok(taken)
             }
-            None => Err(self.error(format!("{count} more byte(s)"), self.remaining())),
+            None => Err(self.too_few(count)),
         }
     }
 
+    #[cold]
+    fn too_few(&self, count: usize) -> DecodeError {
+        self.error(format!("{count} more byte(s)"), self.remaining())
+    }
+
     /// The next `N` bytes as an array.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
@@ -115,32 +122,41 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over `count` bytes.
+    #[inline]
     pub fn skip(&mut self, count: usize) -> Result<(), DecodeError> {
         self.take(count).map(drop)
     }
 
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// Two bytes.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, DecodeError> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// Four bytes.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Eight bytes.
+    #[inline]
     pub fn u64(&mut self) -> Result<u64, DecodeError> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// An unsigned integer of `width` bytes, 1 to 8.
+    #[inline]
     pub fn uint(&mut self, width: usize) -> Result<u64, DecodeError> {
+        if width == 8 {
+            return self.u64();
+        }
         if width == 0 || width > 8 {
             return Err(self.error("an integer of 1 to 8 bytes", width));
         }
@@ -152,6 +168,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file address of `width` bytes; all bits set means [`UNDEFINED`] at any width.
+    #[inline]
     pub fn offset(&mut self, width: usize) -> Result<u64, DecodeError> {
         let value = self.uint(width)?;
         let undefined = if width == 8 { u64::MAX } else { (1 << (8 * width)) - 1 };

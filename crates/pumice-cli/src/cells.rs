@@ -13,7 +13,7 @@ pub(crate) use self::hyperslab::{Hyperslab, coordinates, linear};
 
 use crate::threads;
 use anyhow::{Result, ensure};
-use pumice::types::ByteOrder;
+use pumice::types::{ByteOrder, Float};
 use pumice::{Attribute, Dataset, Datatype, Heaped, Selection, Transfer};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -302,6 +302,9 @@ pub(crate) fn with_order(datatype: &Datatype, big: bool) -> Datatype {
     let mut changed = datatype.clone();
     match &mut changed {
         Datatype::Integer(integer) => integer.order = order,
+        // As h5dump has it, whatever the form in the file: that of VAX has another bias.
+        Datatype::Float(float) if float.size == 4 => *float = Float::ieee(4, order, 8, 23),
+        Datatype::Float(float) if float.size == 8 => *float = Float::ieee(8, order, 11, 52),
         Datatype::Float(float) => float.order = order,
         Datatype::Bitfield(bits) => bits.order = order,
         Datatype::Compound(compound) => {

@@ -12,6 +12,7 @@ mod duplicate;
 mod early;
 mod external;
 mod filters;
+mod following;
 mod handle;
 mod many;
 mod moving;

@@ -73,19 +73,19 @@ pub fn object(file: &File, object: &Object) -> Result<ObjectSpace> {
         space.heap = local_heap(medium, table.heap_address)?;
     } else if let Some(raw) = object.message(kind::LINK_INFO) {
         let info = LinkInfo::decode(&raw.body, &object.context(&raw))?;
-        space.index = tree(medium, info.name_index_address)?
-            + tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        let by_order = tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        space.index = tree(medium, info.name_index_address)?.saturating_add(by_order);
         space.heap = fractal_heap(medium, info.heap_address)?;
     }
     if let Some(raw) = object.message(kind::EXTERNAL_FILES) {
         let raw = shared::here(file, raw)?;
         let files = ExternalFiles::decode(&raw.body, &shared::context(file, &raw))?;
-        space.heap += local_heap(medium, files.heap_address)?;
+        space.heap = space.heap.saturating_add(local_heap(medium, files.heap_address)?);
     }
     if let Some(raw) = object.message(kind::ATTRIBUTE_INFO) {
         let info = AttributeInfo::decode(&raw.body, &object.context(&raw))?;
-        space.attribute_index = tree(medium, info.name_index_address)?
-            + tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        let by_order = tree(medium, info.order_index_address.unwrap_or(UNDEFINED))?;
+        space.attribute_index = tree(medium, info.name_index_address)?.saturating_add(by_order);
         space.attribute_heap = fractal_heap(medium, info.heap_address)?;
     }
     Ok(space)
@@ -120,8 +120,10 @@ pub fn file(file: &File) -> Result<FileSpace> {
         space.shared_table = 8 + indexes.len() as u64 * (14 + 2 * width);
     }
     for index in indexes {
-        space.shared_index += shared_index(medium, index.index_address, index.list_length)?;
-        space.shared_heap += fractal_heap(medium, index.heap_address)?;
+        let list = shared_index(medium, index.index_address, index.list_length)?;
+        space.shared_index = space.shared_index.saturating_add(list);
+        let heap = fractal_heap(medium, index.heap_address)?;
+        space.shared_heap = space.shared_heap.saturating_add(heap);
     }
     for address in file.file_space().managers {
         if is_address(address, medium.sizes()) {
@@ -146,7 +148,7 @@ fn is_address(value: u64, sizes: Sizes) -> bool {
 /// The header and the sections of a manager of free space.
 fn free_manager(medium: &Arc<Medium>, address: u64, space: &mut FileSpace) -> Result<()> {
     let manager = manager(medium, address)?;
-    space.free_managers += manager.size;
+    space.free_managers = space.free_managers.saturating_add(manager.size);
     if manager.sections == 0 || !is_address(manager.list, medium.sizes()) {
         return Ok(());
     }

@@ -222,6 +222,51 @@ pub fn put_free(length: usize, context: &Context, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes an object to the beginning of `room`, which is left as it is if that is too small.
+///
+/// ```
+/// use pumice_format::{Context, global_heap};
+///
+/// let (context, mut room, mut appended) = (Context::default(), [7; 32], Vec::new());
+/// global_heap::write_object(5, b"abc", &context, &mut room);
+/// global_heap::put_object(5, b"abc", &context, &mut appended);
+/// assert_eq!(room[..24], appended);
+/// assert_eq!(room[24..], [7; 8]);
+/// ```
+#[inline]
+pub fn write_object(index: u16, object: &[u8], context: &Context, room: &mut [u8]) {
+    let header = object_header(context);
+    let Some((head, rest)) = room.split_at_mut_checked(header) else { return };
+    let Some(body) = rest.get_mut(..aligned(object.len())) else { return };
+    write_header(index, object.len() as u64, context, head);
+    let (bytes, padding) = body.split_at_mut(object.len().min(body.len()));
+    bytes.copy_from_slice(object);
+    padding.fill(0);
+}
+
+/// Writes the header of free space to the beginning of `room`, which is all free; fewer bytes than a header become zero.
+#[inline]
+pub fn write_free(context: &Context, room: &mut [u8]) {
+    let length = room.len() as u64;
+    match room.get_mut(..object_header(context)) {
+        Some(head) => write_header(0, length, context, head),
+        None => room.fill(0),
+    }
+}
+
+/// The header of an object, or of free space, with index 0.
+#[inline]
+fn write_header(index: u16, length: u64, context: &Context, head: &mut [u8]) {
+    let [low, high] = index.to_le_bytes();
+    let mut all = [low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let width = context.length_width().min(8);
+    for (to, from) in all.iter_mut().skip(8).zip(length.to_le_bytes()).take(width) {
+        *to = from;
+    }
+    let count = head.len().min(all.len());
+    head.iter_mut().zip(all).take(count).for_each(|(to, from)| *to = from);
+}
+
 /// Bytes of an object of `length` bytes in a collection, with header and padding.
 pub fn object_length(length: usize, context: &Context) -> usize {
     object_header(context).saturating_add(aligned(length))

@@ -157,9 +157,16 @@ impl<'a> Output<'a> {
         unsafe { self.slice(start, len) }
     }
 
+    #[inline]
     fn check(&self, start: usize, len: usize) {
-        let end = start.checked_add(len);
-        assert!(end.is_some_and(|end| end <= self.len), "{start}+{len} of {} bytes", self.len);
+        if start.checked_add(len).is_none_or(|end| end > self.len) {
+            self.refuse(start, len);
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, start: usize, len: usize) -> ! {
+        panic!("{start}+{len} of {} bytes", self.len)
     }
 
     /// The bytes from `start` on, `len` of them. They are to be written; what is in them before means

@@ -1,57 +1,144 @@
-//! The stored chunks of a dataset as a list, which can be kept from one question to the next: who asks for one
-//! chunk after another by number does not have them all listed each time.
+//! The stored chunks of a dataset by number. The list is kept from one question to the next, and only a part of it is
+//! in memory: who asks for one chunk after another by number does not have them all listed each time.
 
+use super::pages::{Pages, Place};
+use super::table::ChunkTable;
 use pumice_format::index::ChunkRecord;
 use pumice_medium::Result;
 use pumice_space::{ChunkGrid, Dims, Selection};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Stored chunks inside an extent, in row-major order.
-#[derive(Debug)]
+/// Stored chunks inside an extent, in row-major order, of which some are in memory at a time.
 pub struct Listing {
-    extent: Dims,
-    /// The coordinates of each in the grid.
-    pub keys: Vec<Dims>,
-    /// The record of each.
-    pub records: Vec<ChunkRecord>,
-    /// The numbers of those that the selection touches that was asked for last.
-    touched: Mutex<Option<(Selection, Arc<Vec<usize>>)>>,
+    grid: ChunkGrid,
+    walk: Mutex<Walk>,
+}
+
+/// The way through the stored chunks that a selection touches.
+struct Walk {
+    selection: Selection,
+    pages: Pages,
+    /// The number of touched chunks before each page that was reached, and its place.
+    starts: Vec<(usize, Place)>,
+    /// The page in `some`, by its place in `starts`.
+    page: usize,
+    /// The touched chunks of the page.
+    some: Vec<(Dims, ChunkRecord)>,
 }
 
 impl Listing {
-    /// Of `chunks` in any order, those that lie inside the grid.
-    pub fn new(grid: &ChunkGrid, mut chunks: Vec<(Dims, ChunkRecord)>) -> Self {
-        // Where all chunks have a place from the start, those that the extent may yet reach have one, too.
-        chunks.retain(|(key, _)| grid.contains_chunk(key));
-        chunks.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        let (keys, records) = chunks.into_iter().unzip();
-        Self { extent: Dims::from_slice(grid.dims()), keys, records, touched: Mutex::default() }
+    /// Of the chunks of `table` those that lie inside the grid.
+    pub fn new(table: &ChunkTable, grid: ChunkGrid) -> Result<Self> {
+        let walk = Walk {
+            selection: Selection::all(),
+            pages: Pages::new(table, grid.clone())?,
+            starts: Vec::new(),
+            page: 0,
+            some: Vec::new(),
+        };
+        Ok(Self { grid, walk: Mutex::new(walk) })
     }
 
     /// Whether it is of this extent.
     pub fn is_of(&self, extent: &[u64]) -> bool {
-        self.extent.as_slice() == extent
+        self.grid.dims() == extent
     }
 
-    /// The numbers of the chunks that a selection touches.
-    pub fn touched(&self, selection: &Selection, grid: &ChunkGrid) -> Result<Arc<Vec<usize>>> {
-        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, found)) = touched.as_ref().filter(|(known, _)| known.is(selection)) {
-            return Ok(Arc::clone(found));
+    /// The chunk with number `index` among those that a selection touches, if there are so many.
+    pub fn nth(
+        &self,
+        table: &ChunkTable,
+        selection: &Selection,
+        index: usize,
+    ) -> Result<Option<(Dims, ChunkRecord)>> {
+        let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
+        selection.check(self.grid.dims())?;
+        if !walk.selection.is(selection) {
+            walk.begin(selection);
         }
-        selection.check(grid.dims())?;
-        let found = selection.cut(grid, &self.keys)?.into_iter().map(|(number, _)| number);
-        let found: Arc<Vec<usize>> = Arc::new(found.collect());
-        *touched = Some((selection.clone(), Arc::clone(&found)));
-        Ok(found)
+        walk.nth(table, &self.grid, index).inspect_err(|_| walk.begin(selection))
+    }
+}
+
+impl Walk {
+    /// Starts again, with another selection.
+    fn begin(&mut self, selection: &Selection) {
+        self.selection = selection.clone();
+        if let Some((_, first)) = self.starts.first() {
+            self.pages.go_to(first);
+        }
+        (self.starts, self.some, self.page) = Default::default();
+    }
+
+    fn nth(
+        &mut self,
+        table: &ChunkTable,
+        grid: &ChunkGrid,
+        index: usize,
+    ) -> Result<Option<(Dims, ChunkRecord)>> {
+        if self.has(index) {
+            return Ok(self.some.get(index - self.first()).cloned());
+        }
+        // The last known page that begins with this number or before it; from there on, as far as necessary.
+        let page = self.starts.partition_point(|(first, _)| *first <= index).saturating_sub(1);
+        let mut next = self.starts.len().min(self.page + 1);
+        if let Some((_, place)) = self.starts.get(page).filter(|_| page != self.page) {
+            self.pages.go_to(place);
+            next = page;
+        }
+        while self.read_page(table, grid, next)? && !self.has(index) {
+            next += 1;
+        }
+        if !self.has(index) {
+            return Ok(None);
+        }
+        Ok(self.some.get(index - self.first()).cloned())
+    }
+
+    /// The number of touched chunks before the page in memory.
+    fn first(&self) -> usize {
+        self.starts.get(self.page).map_or(0, |(first, _)| *first)
+    }
+
+    /// Whether a chunk is on the page in memory.
+    fn has(&self, index: usize) -> bool {
+        index >= self.first() && index - self.first() < self.some.len()
+    }
+
+    /// Reads the next page, which has this number. Returns whether there is one. If it cannot be read, it stays the next.
+    fn read_page(&mut self, table: &ChunkTable, grid: &ChunkGrid, page: usize) -> Result<bool> {
+        let place = self.pages.place();
+        let read = self.touched(table, grid);
+        let Some(some) = read.inspect_err(|_| self.pages.go_to(&place))? else { return Ok(false) };
+        if page == self.starts.len() {
+            let before = self.starts.last().map_or(0, |(first, _)| *first) + self.some.len();
+            self.starts.push((before, place));
+        }
+        (self.some, self.page) = (some, page);
+        Ok(true)
+    }
+
+    /// The touched chunks of the next page.
+    fn touched(
+        &mut self,
+        table: &ChunkTable,
+        grid: &ChunkGrid,
+    ) -> Result<Option<Vec<(Dims, ChunkRecord)>>> {
+        let Some(mut keys) = self.pages.next(table)? else { return Ok(None) };
+        if !self.selection.is_all() {
+            let touched = self.selection.cut(grid, &keys)?;
+            keys = touched.into_iter().map(|(at, _)| keys[at].clone()).collect();
+        }
+        let found = keys.iter().cloned().zip(table.lookup(&keys)?);
+        Ok(Some(found.filter_map(|(key, record)| Some((key, record?))).collect()))
     }
 }
 
 /// A listing that is kept until the index changes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Kept(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// How often the index may have changed.
     changes: u64,

@@ -15,11 +15,21 @@ pub const TOGETHER: usize = 1 << 12;
 enum Rest {
     /// What is behind a chunk, or all, in the order of the index.
     After(Option<Dims>),
-    /// By numbers in the grid.
-    Numbers(vec::IntoIter<u64>),
+    /// By numbers in the grid, from one of them on.
+    Numbers(Vec<u64>, usize),
     /// Where the grid has more chunks than can be numbered.
-    Keys(vec::IntoIter<Dims>),
+    Keys(Vec<Dims>, usize),
     Nothing,
+}
+
+/// The place of a page, to go back to.
+#[derive(Clone)]
+pub(crate) struct Place(From);
+
+#[derive(Clone)]
+enum From {
+    After(Option<Dims>),
+    Number(usize),
 }
 
 /// Chunks that are listed some at a time. What is stored or removed meanwhile may be seen or not.
@@ -42,11 +52,40 @@ impl Pages {
                     Ok(())
                 })?;
                 numbers.sort_unstable();
-                Rest::Numbers(numbers.into_iter())
+                Rest::Numbers(numbers, 0)
             }
-            None => Rest::Keys(table.list(&grid)?.keys.into_iter()),
+            None => {
+                let mut keys = Vec::new();
+                table.for_each(|some| {
+                    let some = some.into_iter().map(|(key, _)| key);
+                    keys.extend(some.filter(|key| grid.contains_chunk(key)));
+                    Ok(())
+                })?;
+                keys.sort_unstable();
+                Rest::Keys(keys, 0)
+            }
         };
         Ok(Self { grid, rest })
+    }
+
+    /// The place of the next page.
+    pub(crate) fn place(&self) -> Place {
+        Place(match &self.rest {
+            Rest::After(last) => From::After(last.clone()),
+            Rest::Numbers(_, next) | Rest::Keys(_, next) => From::Number(*next),
+            Rest::Nothing => From::Number(usize::MAX),
+        })
+    }
+
+    /// Goes back to a place.
+    pub(crate) fn go_to(&mut self, place: &Place) {
+        match (&mut self.rest, &place.0) {
+            (rest @ (Rest::After(_) | Rest::Nothing), From::After(last)) => {
+                *rest = Rest::After(last.clone());
+            }
+            (Rest::Numbers(_, next) | Rest::Keys(_, next), From::Number(to)) => *next = *to,
+            _ => {}
+        }
     }
 
     /// The next of them; `None` behind the last.
@@ -60,27 +99,28 @@ impl Pages {
                     self.rest = after.map_or(Rest::Nothing, Rest::After);
                     some
                 }
-                Rest::Numbers(numbers) => {
-                    let keys = numbers.take(TOGETHER).filter_map(|n| self.grid.chunk_at(n));
-                    let keys: Vec<Dims> = keys.collect();
-                    if keys.is_empty() {
-                        self.rest = Rest::Nothing;
-                    }
-                    keys
+                Rest::Numbers(numbers, next) => {
+                    let keys = page(numbers, next).iter();
+                    keys.filter_map(|&number| self.grid.chunk_at(number)).collect()
                 }
-                Rest::Keys(keys) => {
-                    let keys: Vec<Dims> = keys.take(TOGETHER).collect();
-                    if keys.is_empty() {
-                        self.rest = Rest::Nothing;
-                    }
-                    keys
-                }
+                Rest::Keys(keys, next) => page(keys, next).to_vec(),
             };
             if !some.is_empty() {
                 return Ok(Some(some));
             }
+            if matches!(self.rest, Rest::Numbers(..) | Rest::Keys(..)) {
+                return Ok(None);
+            }
         }
     }
+}
+
+/// The next page of a list.
+fn page<'l, T>(all: &'l [T], next: &mut usize) -> &'l [T] {
+    let rest = all.get(*next..).unwrap_or_default();
+    let some = rest.get(..TOGETHER).unwrap_or(rest);
+    *next = next.saturating_add(some.len());
+    some
 }
 
 fn number(grid: &ChunkGrid, key: &Dims) -> Option<u64> {

@@ -51,7 +51,7 @@ pub struct ChunkTable {
     reserved: Mutex<Option<Box<Reserved>>>,
     /// Chunks that were written elsewhere because committed metadata named their places.
     displaced: Mutex<BTreeSet<Dims>>,
-    /// A list of all chunks, for whoever asks for one after another.
+    /// The chunks by number, for whoever asks for one after another.
     listing: Kept,
 }
 
@@ -308,10 +308,26 @@ impl ChunkTable {
     }
 
     /// [`enter`](Self::enter) as a part of a larger change.
-    pub fn enter_during(&self, _change: &RwLockReadGuard<'_, ()>, address: u64) -> Result<()> {
-        let Some((key, record)) = self.take_reserved(address) else { return Ok(()) };
+    pub fn enter_during(&self, change: &RwLockReadGuard<'_, ()>, address: u64) -> Result<()> {
+        let Some((key, record)) = self.take_placed(address) else { return Ok(()) };
+        self.enter_placed(change, key, record)
+    }
+
+    /// Forgets the chunk whose room is at `address`, if the index does not name it: it is the caller's to
+    /// [enter](Self::enter_placed) or to [give back](Self::cancel_placed).
+    pub fn take_placed(&self, address: u64) -> Option<(Dims, ChunkRecord)> {
+        self.reserved().as_mut()?.remove(&address)
+    }
+
+    /// [`enter_during`](Self::enter_during) for a chunk that was taken.
+    pub fn enter_placed(
+        &self,
+        _change: &RwLockReadGuard<'_, ()>,
+        key: Dims,
+        record: ChunkRecord,
+    ) -> Result<()> {
         let mut index = self.index();
-        let size = record.size;
+        let (address, size) = (record.address, record.size);
         let entered = index.lookup(&*self.medium, &key).and_then(|old| {
             index.insert(&*self.medium, &key, record)?;
             Ok(old)
@@ -348,13 +364,14 @@ impl ChunkTable {
 
     /// Gives back room that will not be used.
     pub fn cancel(&self, address: u64) {
-        if let Some((_, record)) = self.take_reserved(address) {
-            self.medium.free_raw(address, record.size);
+        if let Some((_, record)) = self.take_placed(address) {
+            self.cancel_placed(&record);
         }
     }
 
-    fn take_reserved(&self, address: u64) -> Option<(Dims, ChunkRecord)> {
-        self.reserved().as_mut()?.remove(&address)
+    /// Gives back the room of a chunk that was taken.
+    pub fn cancel_placed(&self, record: &ChunkRecord) {
+        self.medium.free_raw(record.address, record.size);
     }
 
     fn reserved(&self) -> MutexGuard<'_, Option<Box<Reserved>>> {
@@ -450,15 +467,11 @@ impl ChunkTable {
         Ok(some)
     }
 
-    /// The stored chunks inside the grid, in row-major order.
-    pub fn list(&self, grid: &ChunkGrid) -> Result<Listing> {
-        Ok(Listing::new(grid, self.all()?))
-    }
-
-    /// The same, kept until the index changes or it is [let go](Self::let_listing_go).
-    pub fn list_and_keep(&self, grid: &ChunkGrid) -> Result<Arc<Listing>> {
+    /// The stored chunks inside the grid by number, kept until the index changes or the list is
+    /// [let go](Self::let_listing_go).
+    pub fn list_and_keep(&self, grid: ChunkGrid) -> Result<Arc<Listing>> {
         let changes = self.listing.changes();
-        let listing = Arc::new(self.list(grid)?);
+        let listing = Arc::new(Listing::new(self, grid)?);
         self.listing.put(changes, &listing);
         Ok(listing)
     }

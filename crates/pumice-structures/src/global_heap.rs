@@ -112,6 +112,12 @@ impl GlobalHeap {
 
     /// Follows all references in `elements`, which are as the file has them.
     pub fn load(&self, datatype: &Datatype, mut elements: Vec<u8>) -> Result<Heaped> {
+        let heap = self.load_part(datatype, &mut elements)?;
+        Ok(Heaped { elements, heap })
+    }
+
+    /// Follows all references in `elements`, which then lead into the heap that is returned.
+    pub fn load_part(&self, datatype: &Datatype, elements: &mut [u8]) -> Result<Vec<u8>> {
         let _reading = self.reading();
         let mut heap = Vec::new();
         let mut objects = Objects::new(self, elements.len())?;
@@ -120,7 +126,7 @@ impl GlobalHeap {
             objects.expect(datatype, batch)?;
             heaped::load(datatype, batch, &mut heap, &mut objects)?;
         }
-        Ok(Heaped { elements, heap })
+        Ok(heap)
     }
 
     /// The object that the global heap id `id` (address and index) names.

@@ -17,7 +17,7 @@ use pumice_filter::FilterSpec;
 use pumice_format::messages::{AllocationTime, FillTime, FillValue, Layout, kind};
 use pumice_format::virtual_mapping::VirtualMapping;
 use pumice_layout::Storage;
-use pumice_space::Extent;
+use pumice_space::{Extent, Hyperslab, HyperslabAxis, UNLIMITED};
 use pumice_types::{Conversion, Datatype, Heaped, HeapedConversion};
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -444,7 +444,10 @@ fn put_mappings(
     }
     for mapping in mappings {
         let target = space::made(api, &extent)?;
-        space::select(api, target, &mapping.target, extent.dims())?;
+        match numbered_blocks(mapping) {
+            Some(axes) => space::select_regular(api, target, &axes)?,
+            None => space::select(api, target, &mapping.target, extent.dims())?,
+        }
         let source = source_space(api, mapping, extent.dims())?;
         let (file, dataset) = (c_text(&mapping.file), c_text(&mapping.dataset));
         // SAFETY: both dataspaces are ours, the names end with null bytes.
@@ -460,6 +463,23 @@ fn put_mappings(
 }
 
 /// A dataspace for the source of a mapping, whose extent the file does not say: as large as the selection needs.
+/// What a mapping to numbered sources (`%b`) fills, a block for each source: to the engine, blocks that touch are one.
+fn numbered_blocks(mapping: &VirtualMapping) -> Option<Hyperslab> {
+    let names = [&mapping.file, &mapping.dataset];
+    if !names.iter().any(|name| name.contains("%b")) {
+        return None;
+    }
+    let (mut axes, source) = (mapping.target.regular()?, mapping.source.regular()?);
+    let cells = |axes: &[HyperslabAxis]| {
+        axes.iter().try_fold(1u64, |all, axis| all.checked_mul(axis.count.checked_mul(axis.block)?))
+    };
+    let at = axes.iter().position(|axis| axis.block == UNLIMITED)?;
+    let beside = cells(&axes[..at])?.checked_mul(cells(&axes[at + 1..])?)?;
+    let block = cells(&source)?.checked_div(beside)?;
+    axes[at] = HyperslabAxis { start: axes[at].start, stride: block, count: UNLIMITED, block };
+    Some(axes)
+}
+
 fn source_space(api: &Api, mapping: &VirtualMapping, dims: &[u64]) -> Result<Hid> {
     let selection = &mapping.source;
     let (shape, whole) = match selection.regular() {
@@ -468,7 +488,7 @@ fn source_space(api: &Api, mapping: &VirtualMapping, dims: &[u64]) -> Result<Hid
             (if shape.is_empty() { vec![mapping.target.count(dims)] } else { shape }, true)
         }
         Some(axes) => {
-            let end = |axis: &pumice_space::HyperslabAxis| match (axis.count, axis.block) {
+            let end = |axis: &HyperslabAxis| match (axis.count, axis.block) {
                 (u64::MAX, _) | (_, u64::MAX) => axis.start + 1,
                 (0, _) => axis.start.max(1),
                 (count, block) => axis.start + (count - 1) * axis.stride + block,

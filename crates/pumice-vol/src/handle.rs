@@ -75,6 +75,11 @@ impl OpenFile {
     /// The file that a link led to.
     pub(crate) fn beside(&self, engine: Arc<Engine>) -> Arc<Self> {
         let name = engine.path().map_or(String::new(), |path| path.display().to_string());
+        self.beside_as(engine, name)
+    }
+
+    /// The file that is known by a name: the one that a reference has.
+    pub(crate) fn beside_as(&self, engine: Arc<Engine>, name: String) -> Arc<Self> {
         let fapl = self.fapl.duplicate();
         Arc::new(Self::new(self.api, engine, name, self.flags, fapl))
     }

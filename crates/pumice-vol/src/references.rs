@@ -72,7 +72,7 @@ impl Links<'_> {
         let found = reference::references(engine, stored, from)?.into_iter().next().flatten();
         let Some(found) = found else { return Ok(()) };
         let file = match &found.file {
-            Some(name) => self.0.beside(reference::other_file(engine, name)?),
+            Some(name) => self.0.beside_as(reference::other_file(engine, name)?, name.clone()),
             None => self.0.clone(),
         };
         let object = file.engine.object(found.address)?;

@@ -10,6 +10,7 @@ use crate::handle::text;
 use crate::library::{Api, c_text};
 use crate::slots;
 use pumice::{Context, Durability};
+use pumice_cache::PerProcess;
 use pumice_engine::file::Cache;
 use std::collections::HashSet;
 use std::ffi::{c_char, c_int, c_void};
@@ -123,19 +124,13 @@ impl Settings {
 
     /// The cache of files with these settings.
     pub(crate) fn cache(&self) -> Result<Cache> {
-        type Known = (u32, Settings, Context);
-        static CONTEXTS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+        static CONTEXTS: PerProcess<Mutex<Vec<(Settings, Context)>>> = PerProcess::new();
         let key = Self { durability: None, ..*self };
         if key == Self::default() {
             return Ok(Context::global().cache());
         }
-        let process = std::process::id();
-        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        if contexts.iter().any(|known| known.0 != process) {
-            // After a fork the parent's are left as they are: their threads are not here.
-            std::mem::forget(std::mem::take(&mut *contexts));
-        }
-        if let Some((.., context)) = contexts.iter().find(|known| known.1 == key) {
+        let mut contexts = CONTEXTS.here().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, context)) = contexts.iter().find(|known| known.0 == key) {
             return Ok(context.cache());
         }
         let mut builder = Context::builder();
@@ -149,7 +144,7 @@ impl Settings {
             }
         }
         let context = builder.build()?;
-        contexts.push((process, key, context.clone()));
+        contexts.push((key, context.clone()));
         Ok(context.cache())
     }
 

@@ -138,27 +138,32 @@ unsafe fn regular(api: &Api, space: Hid) -> Result<Selection> {
     }
 }
 
+/// Selects a regular hyperslab in a dataspace.
+pub(crate) fn select_regular(api: &Api, space: Hid, axes: &[HyperslabAxis]) -> Result<()> {
+    let part = |of: fn(&HyperslabAxis) -> u64| axes.iter().map(of).collect::<Vec<u64>>();
+    let (start, stride) = (part(|axis| axis.start), part(|axis| axis.stride));
+    let (count, block) = (part(|axis| axis.count), part(|axis| axis.block));
+    // SAFETY: the lists have as many elements as the dataspace has dimensions.
+    let selected = unsafe {
+        (api.H5Sselect_hyperslab)(
+            space,
+            SET,
+            start.as_ptr(),
+            stride.as_ptr(),
+            count.as_ptr(),
+            block.as_ptr(),
+        )
+    };
+    checked(selected, "H5Sselect_hyperslab").map(drop)
+}
+
 /// Selects cells in a dataspace.
 pub(crate) fn select(api: &Api, space: Hid, selection: &Selection, dims: &[u64]) -> Result<()> {
     if selection.is_all() {
         return Ok(());
     }
     if let Some(axes) = selection.regular() {
-        let part = |of: fn(&HyperslabAxis) -> u64| axes.iter().map(of).collect::<Vec<u64>>();
-        let (start, stride) = (part(|axis| axis.start), part(|axis| axis.stride));
-        let (count, block) = (part(|axis| axis.count), part(|axis| axis.block));
-        // SAFETY: the lists have as many elements as the dataspace has dimensions.
-        let selected = unsafe {
-            (api.H5Sselect_hyperslab)(
-                space,
-                SET,
-                start.as_ptr(),
-                stride.as_ptr(),
-                count.as_ptr(),
-                block.as_ptr(),
-            )
-        };
-        return checked(selected, "H5Sselect_hyperslab").map(drop);
+        return select_regular(api, space, &axes);
     }
     if let Some((rank, coordinates)) = selection.as_points() {
         let count = coordinates.len() / rank.max(1);

@@ -2,7 +2,7 @@
 
 use pumice_cache::{
     ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PerProcess, Policy, PolicyKind,
-    Pool, Sizing, Stats,
+    Pool, Sizing, Stats, System,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
@@ -139,6 +139,9 @@ impl Context {
     }
 }
 
+/// The size of a cache to begin with.
+const USUAL: u64 = 128 << 20;
+
 /// Settings of a new [`Context`].
 #[derive(Clone, Debug)]
 pub struct ContextBuilder {
@@ -151,7 +154,8 @@ pub struct ContextBuilder {
 
 impl ContextBuilder {
     /// Sets how many bytes of decoded chunks are kept between calls. By default the size adapts to
-    /// the use, see [`sizing`](Self::sizing).
+    /// the use, see [`sizing`](Self::sizing); where the system limits the addresses of the process to less than
+    /// 1 GiB (`ulimit -v`), it is an eighth of that limit.
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = Some(bytes);
         self
@@ -208,7 +212,11 @@ impl ContextBuilder {
     /// Makes the context.
     pub fn build(self) -> Result<Context> {
         let mut config = self.settings;
-        if let Some(bytes) = self.cache_bytes {
+        let little = || match self.sizing {
+            None => System::new().address_space().map(|most| most / 8).filter(|&most| most < USUAL),
+            Some(_) => None,
+        };
+        if let Some(bytes) = self.cache_bytes.or_else(little) {
             let room = bytes / 2;
             config = config.resident_limit(bytes).active_limit(bytes.saturating_add(room));
         }

@@ -5,7 +5,8 @@ mod held;
 
 use held::most_memory;
 use pumice::{
-    AllocationTime, Context, CopyOptions, Dataset, File, FileOptions, LibraryVersion, Selection,
+    AllocationTime, Context, CopyOptions, Dataset, File, FileOptions, LibraryVersion, Lines,
+    Selection,
 };
 use pumice_bytes::lookup3;
 use std::path::Path;
@@ -182,11 +183,13 @@ fn make_holes(folder: &Path) {
     let options = File::options().context(&context).metadata_limit(METADATA);
     let file = options.create(folder.join("holes.h5")).unwrap();
     let many = 4 * CHUNKS;
-    let builder = file.new_dataset::<u8>().shape([many]).chunk([1]).max_shape([None]).sparse();
-    let dataset = builder.create("d").unwrap();
+    let (rows, columns) = (many / 700, 700);
+    let builder = file.new_dataset::<u8>().shape([rows, columns]).chunk([1, 1]);
+    let dataset = builder.max_shape([None, Some(columns)]).sparse().create("d").unwrap();
     dataset.write(.., &vec![7u8; many as usize]).unwrap();
     file.flush().unwrap();
-    let half = Selection::hyperslab(&[0], &[2], &[many / 2], &[1]).unwrap();
+    ask_by_number_and_line(&dataset);
+    let half = Selection::hyperslab(&[0, 0], &[1, 2], &[rows, columns / 2], &[1, 1]).unwrap();
     check("holes", "erase", || dataset.erase(&half));
     check("holes", "flush", || file.flush());
     assert_eq!(dataset.chunk_count().unwrap(), many / 2);
@@ -194,6 +197,55 @@ fn make_holes(folder: &Path) {
         drop(dataset);
         file.close()
     });
+}
+
+/// Chunks along an edge that are stored without filters, and with filters when they are whole.
+fn move_edge(folder: &Path) {
+    let context = Context::builder().cache_bytes(CACHE).threads(1).build().unwrap();
+    let options = File::options().context(&context).metadata_limit(METADATA);
+    let file = options.clone().create(folder.join("edge.h5")).unwrap();
+    let many = 2 * CHUNKS;
+    let builder = file.new_dataset::<u8>().shape([many, 3]).max_shape([Some(many), Some(4)]);
+    let builder = builder.chunk([1, 2]).deflate(1).dont_filter_partial_chunks();
+    let dataset = builder.create("d").unwrap();
+    let values: Vec<u8> = (0..many).map(|number| number as u8 | 1).collect();
+    dataset.write((.., 2), &values).unwrap();
+    file.flush().unwrap();
+    check("edge", "grow", || dataset.resize([many, 4]));
+    check("edge", "flush", || file.flush());
+    assert_eq!(dataset.read::<u8>((.., 2)).unwrap(), values);
+    check("edge", "shrink", || dataset.resize([many, 3]));
+    drop(dataset);
+    check("edge", "close", || file.close());
+    let dataset = options.open(folder.join("edge.h5")).unwrap().dataset("d").unwrap();
+    assert_eq!(dataset.read::<u8>((.., 2)).unwrap(), values);
+}
+
+/// Chunks that are asked for one by one, and rows and columns of the matrix that they are.
+fn ask_by_number_and_line(dataset: &Dataset) {
+    let [rows, columns] = dataset.shape()[..] else { panic!("a matrix") };
+    let last = (rows * columns) as usize - 1;
+    check("numbers", "ask", || {
+        for number in [0, 1, 200_000, 200_001, 5, last, 100_000, 99_999] {
+            let chunk = dataset.structured_chunk_info(.., number)?.unwrap();
+            assert_eq!(chunk.offset, [number as u64 / columns, number as u64 % columns]);
+        }
+        let third = dataset.structured_chunk_info((.., 2), 9)?.unwrap();
+        assert_eq!(third.offset, [9, 2]);
+        dataset.structured_chunk_info(.., last + 1)
+    });
+    for (lines, count) in [(Lines::Rows, rows), (Lines::Columns, columns)] {
+        check("lines", "read", || {
+            let mut next = 0;
+            for block in dataset.compressed_blocks::<u8>(lines)? {
+                let block = block?;
+                assert_eq!(block.values.len() as u64 * count, block.line_count() * rows * columns);
+                next += block.line_count();
+            }
+            assert_eq!(next, count);
+            Ok(())
+        });
+    }
 }
 
 /// A commit that was ended after its journal, which is longer than the limits.
@@ -253,5 +305,6 @@ fn very_many_chunks_take_no_more_memory_than_they_may() {
     kinds.iter().for_each(|kind| run(kind, folder.path()));
     shrink_strings(folder.path());
     make_holes(folder.path());
+    move_edge(folder.path());
     open_with_journal(folder.path());
 }

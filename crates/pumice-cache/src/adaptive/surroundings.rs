@@ -78,6 +78,17 @@ impl System {
         System { start: Instant::now(), root: PathBuf::from("/"), last: Mutex::new(None) }
     }
 
+    /// The bytes of addresses that the process may use, if there is a limit (`ulimit -v`).
+    ///
+    /// ```
+    /// assert!(pumice_cache::System::new().address_space().is_none_or(|bytes| bytes > 0));
+    /// ```
+    pub fn address_space(&self) -> Option<u64> {
+        let limits = self.read("proc/self/limits")?;
+        let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+        limit.split_whitespace().next()?.parse().ok()
+    }
+
     fn read(&self, path: impl AsRef<Path>) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
@@ -221,6 +232,18 @@ mod tests {
         );
         assert_eq!(system.memory(), Some(Memory { used: 3000, limit: 4000 }));
         fs::remove_dir_all(system.root).unwrap();
+    }
+
+    #[test]
+    fn the_limit_of_addresses_is_the_one_that_counts_now() {
+        let lines = |limit: &str| {
+            format!("Limit   Soft Limit  Hard Limit  Units\nMax address space  {limit}  bytes\n")
+        };
+        for (limit, found) in [("163840000 unlimited", Some(163_840_000)), ("unlimited 5", None)] {
+            let system = machine("limits", &[("proc/self/limits", &lines(limit))]);
+            assert_eq!(system.address_space(), found);
+            fs::remove_dir_all(&system.root).unwrap();
+        }
     }
 
     #[test]

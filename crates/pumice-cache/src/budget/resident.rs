@@ -86,8 +86,11 @@ pub(crate) const fn bookkeeping<F: Family>() -> u64 {
     let slot = size_of::<Slot<F>>() + align_of::<Slot<F>>();
     let table = 2 * size_of::<usize>();
     let books = size_of::<Option<Resident<F>>>();
-    (slot + table + books + POLICY_ENTRY) as u64
+    (slot + table + books + POLICY_ENTRY + BLOCKS) as u64
 }
+
+/// About what the system's memory adds to the blocks of one chunk and its slot, by heads and by rounding.
+const BLOCKS: usize = 112;
 
 /// About what a policy needs for one resident chunk.
 const POLICY_ENTRY: usize = 64;

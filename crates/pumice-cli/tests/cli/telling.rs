@@ -170,3 +170,19 @@ fn a_limited_address_space_ends_no_dump() {
         assert!(run.out == whole.out, "{limit}: {} bytes", run.out.len());
     }
 }
+
+#[test]
+fn a_limited_address_space_ends_no_check() {
+    const CELLS: u64 = 24 << 20;
+    let place = Place::new();
+    let file = File::create(place.path("large.h5")).unwrap();
+    let builder = file.new_dataset::<u64>().shape([CELLS]).chunk([1 << 13]);
+    let data = builder.deflate(1).create("d").unwrap();
+    data.write(.., &vec![7u64; CELLS as usize]).unwrap();
+    drop(data);
+    file.close().unwrap();
+    for limit in [120_000, 160_000, 200_000] {
+        let run = shell(&place, &format!("ulimit -v {limit}; pumice check large.h5"));
+        assert_eq!(run.code, Some(0), "{limit}: {}", run.err);
+    }
+}

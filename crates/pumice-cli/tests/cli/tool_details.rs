@@ -1,7 +1,7 @@
 //! Details of h5dump and h5ls, beside the tools themselves where these are installed.
 
 use crate::support::{Place, installed};
-use pumice::types::Enumeration;
+use pumice::types::{ByteOrder, Enumeration, Float};
 use pumice::{Dataset, Datatype, File, LibraryVersion, Selection, UNLIMITED};
 
 fn create(file: &File, name: &str, datatype: Datatype, shape: &[u64], data: &[u8]) -> Dataset {
@@ -140,5 +140,45 @@ fn bits_that_integers_do_not_have_are_told() {
     assert!(run.err.contains("missing expected comma separator."), "{}", run.err);
     if installed("h5dump") {
         compare(&place, "dump", "h5dump", "-d bytes -M 6,4 b.h5");
+    }
+}
+
+#[test]
+fn floats_of_vax_are_written_as_ieee_has_them() {
+    let place = Place::new();
+    let file = old(&place, "vax.h5");
+    let plain = Float::ieee(8, ByteOrder::Vax, 11, 52);
+    let vax = Float { exponent_bias: plain.exponent_bias + 2, ..plain };
+    let dataset = file.new_dataset_of(Datatype::Float(vax)).shape([3]).create("d").unwrap();
+    let values = [1.0f64, -2.5, 0.0];
+    dataset.write(.., &values).unwrap();
+    drop(dataset);
+    file.close().unwrap();
+    for (form, turn) in [("LE", false), ("BE", true), ("NATIVE", false)] {
+        place.succeed(&format!("dump -d d -o out.bin -b {form} --force vax.h5"));
+        let bytes = std::fs::read(place.path("out.bin")).unwrap();
+        let wanted =
+            values.map(|value| if turn { value.to_be_bytes() } else { value.to_le_bytes() });
+        assert_eq!(bytes, wanted.concat(), "{form}");
+        std::fs::remove_file(place.path("out.bin")).unwrap();
+        if installed("h5dump") {
+            let words = ["-d", "d", "-o", "theirs.bin", "-b", form, "vax.h5"];
+            assert!(place.command("h5dump").args(words).output().unwrap().status.success());
+            assert_eq!(std::fs::read(place.path("theirs.bin")).unwrap(), bytes, "{form}");
+        }
+    }
+}
+
+#[test]
+fn the_second_link_that_leads_nowhere_is_called_visited() {
+    let place = Place::new();
+    let file = old(&place, "links.h5");
+    file.create_external_link("one", "absent.h5", "/").unwrap();
+    file.create_external_link("two", "absent.h5", "/").unwrap();
+    file.close().unwrap();
+    let listed = place.succeed("ls -r --follow-symlinks links.h5");
+    assert_eq!(listed.matches("{Already Visited}").count(), 1, "{listed}");
+    if installed("h5ls") {
+        compare(&place, "ls", "h5ls", "-r --follow-symlinks links.h5");
     }
 }

@@ -194,7 +194,7 @@ impl Copier<'_> {
         let changes = self.changes(file, &dataset);
         let old_size = dataset.datatype().size().max(1) as u64;
         let new_size = self.sized(file, dataset.datatype())?.size() as u64;
-        let resized = |bytes: u64| bytes / old_size * new_size;
+        let resized = |bytes: u64| (bytes / old_size).saturating_mul(new_size);
         let unset = |index| unset(index, self.target.superblock().sizes);
         let message = match dataset.description()? {
             // Bytes that stay must not be taken for references that are no longer needed.

@@ -301,17 +301,6 @@ impl DatasetState {
             _ => cut(selection, chunks, &self.grid(&dims)?),
         }
     }
-
-    /// The chunks that may have defined cells, in row-major order: stored chunks, and written
-    /// chunks that wait in the cache.
-    pub(super) fn filled_chunks(&self, table: &ChunkTable, grid: &ChunkGrid) -> Result<Vec<Dims>> {
-        let changed = self.cache().changed_keys(&self.cached)?;
-        let (mut filled, mut all) = (Filled::new(table, grid.clone(), changed)?, Vec::new());
-        while let Some(some) = filled.next(table)? {
-            all.extend(some);
-        }
-        Ok(all)
-    }
 }
 
 fn defined_of(turn: &Turn<'_>, touched: Touched) -> Result<Vec<Defined>> {

@@ -8,7 +8,7 @@ use super::DatasetState;
 use crate::{Error, Result};
 use pumice_cache::Exclusive;
 use pumice_format::index::ChunkRecord;
-use pumice_layout::{ChunkTable, NOWHERE, Pages, Storage};
+use pumice_layout::{ChunkTable, Filled, NOWHERE, Pages, Storage};
 use pumice_space::{Dims, Selection};
 
 /// The stored chunks of a dataset, some of which are in memory at a time.
@@ -90,16 +90,21 @@ impl DatasetState {
         Ok((count, bytes))
     }
 
-    /// The grid coordinates of the chunks that may have defined cells, in row-major order. Dirty
+    /// Calls `visit` with the grid coordinates of the chunks that may have defined cells, in row-major order. Dirty
     /// chunks are not written.
-    pub fn chunks_in_use(&self) -> Result<Vec<Dims>> {
+    pub fn for_each_in_use(&self, mut visit: impl FnMut(Dims)) -> Result<()> {
         let _no_resize = self.gate();
-        self.filled_chunks(self.chunks()?, &self.grid(&self.dims())?)
+        let (table, grid) = (self.chunks()?, self.grid(&self.dims())?);
+        let mut filled = Filled::new(table, grid, self.cache().changed_keys(&self.cached)?)?;
+        while let Some(some) = filled.next(table)? {
+            some.into_iter().for_each(&mut visit);
+        }
+        Ok(())
     }
 
     /// The stored chunk with number `index` among those that a selection touches, in row-major
-    /// order: its first cell and its record. The list of chunks is kept until a chunk changes or
-    /// the last one is asked for.
+    /// order: its first cell and its record. The place in the list of chunks is kept until a chunk changes
+    /// or one behind the last is asked for.
     pub fn nth_chunk(
         &self,
         selection: &Selection,
@@ -107,24 +112,19 @@ impl DatasetState {
     ) -> Result<Option<(Dims, ChunkRecord)>> {
         let _no_resize = self.gate();
         let (table, dims) = (self.chunks()?, self.dims());
-        let grid = self.grid(&dims)?;
         let changed = self.medium.writable() && self.cache().dataset_stats(&self.cached).dirty > 0;
         let kept = table.kept_listing().filter(|listing| !changed && listing.is_of(&dims));
-        let listing = match kept {
-            Some(listing) => listing,
+        let found = match kept {
+            Some(listing) => listing.nth(table, selection, index)?,
             None => {
                 let _still = self.written_back()?;
-                table.list_and_keep(&grid)?
+                table.list_and_keep(self.grid(&dims)?)?.nth(table, selection, index)?
             }
         };
-        let touched = listing.touched(selection, &grid)?;
-        if index.saturating_add(1) >= touched.len() {
+        if found.is_none() {
             table.let_listing_go();
         }
-        let found = touched
-            .get(index)
-            .map(|&number| (self.origin(&listing.keys[number]), listing.records[number].clone()));
-        Ok(found)
+        Ok(found.map(|(key, record)| (self.origin(&key), record)))
     }
 
     /// The first cell of a chunk.

@@ -12,7 +12,9 @@
 //! value, and the resize can be repeated.
 //!
 //! A resize that changes very many chunks enters those that the new edge cuts in the index in
-//! portions, before the extent changes. If it fails then, cells outside the new extent may be gone.
+//! portions, before the extent changes. If it fails then, cells outside the new extent may be gone. Chunks whose form
+//! fits only the new extent are entered when it changes: until then, what is to be known of them waits in the file
+//! (`resize/aside.rs`).
 //!
 //! A resize costs what it changes: growing looks at the chunks along the old edge, shrinking at
 //! those that the new edge cuts and those behind it, or at all stored chunks if those are fewer.
@@ -20,11 +22,14 @@
 //! Other writers leave cells beyond the extent in sparse chunks at the edge. Reads skip them.
 //! Before the first growth along an axis, such chunks are stored without them.
 
+mod aside;
 mod rewriting;
 
 use super::DatasetState;
 use crate::{Error, Result};
+use aside::Aside;
 use pumice_cache::{ChunkMemory, Exclusive};
+use pumice_format::index::ChunkRecord;
 use pumice_layout::{ChunkTable, Hdf5, Storage};
 use pumice_space::{Dims, Extent, Selection, UNLIMITED};
 use rewriting::{Affected, Rewriting};
@@ -61,12 +66,54 @@ pub(super) struct Changes {
     dropped: Vec<u8>,
     /// Whether there are unlisted chunks behind the new edge.
     sweep: bool,
+    /// More of all of these, if they are very many.
+    aside: Option<Asides>,
+}
+
+/// Chunks that change and elements that go, in the file.
+struct Asides {
+    rank: usize,
+    chunks: Aside,
+    dropped: Aside,
 }
 
 impl Changes {
     /// Gives back the space of rewritten chunks that are not used.
     pub(super) fn cancel(&self, table: &ChunkTable) {
         self.rewritten.iter().for_each(|(_, address)| table.cancel(*address));
+        if let Some(aside) = &self.aside {
+            // What cannot be read any more stays taken, and nothing refers to it.
+            let _ = aside.chunks.for_each_chunk(aside.rank, |_, record| {
+                record.into_iter().for_each(|record| table.cancel_placed(&record));
+                Ok(())
+            });
+        }
+    }
+
+    /// Puts all that is known aside.
+    fn put_aside(&mut self, table: &ChunkTable, rank: usize) -> Result<()> {
+        let aside = || Aside::new(table.medium());
+        let new = || Asides { rank, chunks: aside(), dropped: aside() };
+        let aside = self.aside.get_or_insert_with(new);
+        for (_, address) in &self.rewritten {
+            if let Some((key, record)) = table.take_placed(*address) {
+                aside.chunks.push_chunk(&key, Some(&record))?;
+            }
+        }
+        self.rewritten.clear();
+        self.gone.drain(..).try_for_each(|key| aside.chunks.push_chunk(&key, None))?;
+        aside.dropped.push(&std::mem::take(&mut self.dropped))
+    }
+
+    /// Calls `visit` with the chunks that were put aside.
+    fn for_each_aside(
+        &self,
+        visit: impl FnMut(Dims, Option<ChunkRecord>) -> Result<()>,
+    ) -> Result<()> {
+        match &self.aside {
+            Some(aside) => aside.chunks.for_each_chunk(aside.rank, visit),
+            None => Ok(()),
+        }
     }
 
     /// Enters rewritten chunks in the index, all that it can. Returns the first error with the
@@ -83,7 +130,17 @@ impl Changes {
                 left.push(key.clone());
             }
         }
-        (result, left)
+        let read = self.for_each_aside(|key, record| {
+            let Some(record) = record else { return Ok(()) };
+            if let Err(error) = table.enter_placed(change, key.clone(), record) {
+                if result.is_ok() {
+                    result = Err(error);
+                }
+                left.push(key);
+            }
+            Ok(())
+        });
+        (result.and(read), left)
     }
 }
 
@@ -131,13 +188,22 @@ impl DatasetState {
             changes.cancel(table);
         }
         let dropped = std::mem::take(&mut changes.dropped);
+        let aside = changes
+            .aside
+            .as_mut()
+            .map(|aside| std::mem::replace(&mut aside.dropped, Aside::new(table.medium())));
         let resized = prepared.and_then(|()| self.apply(table, &exclusive, dims, border, changes));
         if resized.is_err() && self.early && self.dims() == old {
             self.take_back_new(table, &old, dims, u64::MAX);
         }
         resized?;
         self.masked.fetch_or(grown, Ordering::Relaxed);
-        if dropped.is_empty() { Ok(()) } else { self.discard(dropped).map(drop) }
+        let discard = |dropped: &[u8]| match dropped {
+            [] => Ok(()),
+            dropped => self.discard(dropped.to_vec()).map(drop),
+        };
+        discard(&dropped)?;
+        aside.map_or(Ok(()), |aside| aside.for_each(discard))
     }
 
     /// Changes the extent of a dataset whose elements are elsewhere and stay.
@@ -270,7 +336,7 @@ impl DatasetState {
         affected.retain(|chunk| !matches!(chunk.fate, Fate::Gone) || self.uses_global_heap());
         rewriting.run(affected, changes)?;
         if self.recodes() {
-            return Ok(());
+            return changes.put_aside(table, dims.len());
         }
         let rewritten = changes.rewritten.iter().map(|(key, _)| key);
         let concerned: Vec<Dims> = rewritten.chain(&changes.gone).cloned().collect();
@@ -342,6 +408,12 @@ impl DatasetState {
         // Removed chunks first: if that fails half way, all others have their old form.
         let mut removed = BTreeSet::new();
         let mut going = self.remove_each(table, &change, &changes.gone, &keys, &mut removed);
+        going = going.and_then(|()| {
+            changes.for_each_aside(|key, record| match record {
+                None => self.remove_each(table, &change, &[key], &keys, &mut removed),
+                Some(_) => Ok(()),
+            })
+        });
         if going.is_ok() && changes.sweep {
             going = table.for_each(|some| {
                 let gone = |key: &Dims| matches!(self.fate(key, dims), Ok(Fate::Gone));

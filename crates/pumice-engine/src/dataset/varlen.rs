@@ -108,7 +108,11 @@ impl DatasetState {
         if !self.datatype.has_varlen() {
             return Ok(Heaped { elements, heap: Vec::new() });
         }
-        self.heap.load(&self.datatype, elements)
+        let parts = self.followers(elements.len());
+        match self.datatype.as_flat_varlen() {
+            Some(varlen) if parts > 1 => self.follow_in_parts(elements, varlen, parts),
+            _ => self.heap.load(&self.datatype, elements),
+        }
     }
 
     /// Writes elements of the file's type, which refer to `heap`, to the selected cells.
@@ -298,6 +302,10 @@ impl DatasetState {
     /// elements refer to the fill value's objects, which stay. Returns whether an object stays
     /// until the next commit.
     pub(super) fn discard(&self, mut elements: Vec<u8>) -> Result<bool> {
+        // What was never written, mostly: null references, which lead nowhere.
+        if elements.chunks(4096).all(|part| part.iter().fold(0, |any, byte| any | byte) == 0) {
+            return Ok(false);
+        }
         if let Some(fill) = self.fill.as_deref().filter(|fill| !fill.is_empty()) {
             let unwritten =
                 elements.chunks_exact_mut(fill.len()).filter(|element| *element == fill);

@@ -207,12 +207,19 @@ impl<'a> Target<'a> {
                 _ => {}
             }
         }
-        let element = self.conversion.source_size();
-        line.segments().try_for_each(|segment| {
+        let (element, noop) = (self.conversion.source_size(), self.conversion.is_noop());
+        for segment in line.segments() {
             let start = segment.cell as usize * element;
             let values = chunk.get(start..start + segment.len as usize * element);
-            self.place(segment.memory, values.ok_or_else(outside)?)
-        })
+            let values = values.ok_or_else(outside)?;
+            if noop {
+                // SAFETY: as in `place`.
+                unsafe { self.output.write(segment.memory as usize * element, values) };
+            } else {
+                self.place(segment.memory, values)?;
+            }
+        }
+        Ok(())
     }
 
     /// Elements of `N` bytes at equal distances.

@@ -1,13 +1,14 @@
 //! Objects that elements refer to: finding them, and putting them where elements will refer to them.
 
 use super::leaving::Gone;
+use super::write::Writing;
 use super::{GlobalHeap, parse};
-use pumice_bytes::Writer as _;
 use pumice_format::UNDEFINED;
 use pumice_medium::MetadataIo;
 use pumice_medium::{Error, Result};
 use pumice_types::heaped::{self, ObjectSink};
 use pumice_types::{Datatype, VarLen};
+use std::sync::MutexGuard;
 
 /// An object that elements refer to.
 #[derive(Clone, Copy)]
@@ -24,30 +25,62 @@ impl Found {
     }
 }
 
-/// The sink for heaped objects.
+/// Objects that are put before others get a turn.
+const TURN: usize = 1024;
+
+/// The sink for heaped objects. It keeps other writers out for a while, because asking for each of a million strings takes
+/// longer than storing them.
 pub(super) struct Sink<'a> {
-    pub(super) heap: &'a GlobalHeap,
+    heap: &'a GlobalHeap,
+    writing: Option<MutexGuard<'a, Writing>>,
+    /// Objects that were put since the last turn.
+    put: usize,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(heap: &'a GlobalHeap) -> Result<Self> {
+        heap.refuse_in_swmr()?;
+        Ok(Self { heap, writing: None, put: 0 })
+    }
 }
 
 impl ObjectSink for Sink<'_> {
     type Error = Error;
 
     fn put(&mut self, object: &[u8], count: u32, reference: &mut [u8]) -> Result<()> {
-        let (address, index) = self.heap.add(object)?;
-        let width = usize::from(self.heap.medium.sizes().offset);
-        let mut bytes = Vec::with_capacity(reference.len());
-        bytes.put_u32(count);
-        bytes.put_uint(address, width);
-        bytes.put_u32(index);
-        if bytes.len() != reference.len() {
-            return Err(Error::Damaged(format!(
-                "variable-length references of {} byte(s), where this file has {}",
-                reference.len(),
-                bytes.len()
-            )));
+        if self.put == TURN {
+            (self.writing, self.put) = (None, 0);
         }
-        reference.copy_from_slice(&bytes);
-        Ok(())
+        self.put += 1;
+        let writing = self.writing.get_or_insert_with(|| self.heap.writing());
+        let (address, index) = self.heap.add_to(writing, object)?;
+        put_reference(reference, count, address, index, self.heap.medium.sizes().offset)
+    }
+}
+
+/// Makes a reference of the file: count, address, index.
+fn put_reference(
+    reference: &mut [u8],
+    count: u32,
+    address: u64,
+    index: u32,
+    width: u8,
+) -> Result<()> {
+    let length = reference.len();
+    let (count, index, address) = (count.to_le_bytes(), index.to_le_bytes(), address.to_le_bytes());
+    let parts = reference
+        .split_first_chunk_mut::<4>()
+        .and_then(|(head, rest)| Some((head, rest.split_last_chunk_mut::<4>()?)));
+    match parts {
+        Some((head, (middle, tail))) if middle.len() == usize::from(width) => {
+            (*head, *tail) = (count, index);
+            middle.copy_from_slice(&address[..usize::from(width)]);
+            Ok(())
+        }
+        _ => Err(Error::Damaged(format!(
+            "variable-length references of {length} byte(s), where this file has {}",
+            8 + usize::from(width)
+        ))),
     }
 }
 

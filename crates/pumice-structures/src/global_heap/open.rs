@@ -66,22 +66,14 @@ impl Open {
         self.next <= u32::from(MAX_INDEX) && self.bytes.len() - self.used >= need
     }
 
-    /// Adds an object, for which there is room.
-    pub(super) fn add(&mut self, object: &[u8], context: &Context) -> u32 {
-        let (index, size) = (self.next, self.bytes.len());
-        let mut encoded = Vec::with_capacity(object.len() + 32);
-        global_heap::put_object(index as u16, object, context, &mut encoded);
-        let end = self.used + encoded.len();
+    /// Adds an object that takes `need` bytes, for which there is room.
+    pub(super) fn add(&mut self, object: &[u8], need: usize, context: &Context) -> u32 {
+        let index = self.next;
+        let free = self.bytes.get_mut(self.used..).unwrap_or_default();
+        global_heap::write_object(index as u16, object, context, free);
         // Behind it, the header of the free space; the rest is ignored.
-        let header = global_heap::object_length(0, context);
-        if size - end >= header {
-            encoded.put_zeros(8);
-            encoded.put_uint((size - end) as u64, usize::from(context.sizes.length));
-        } else {
-            encoded.put_zeros(size - end);
-        }
-        self.bytes[self.used..self.used + encoded.len()].copy_from_slice(&encoded);
-        (self.used, self.dirty) = (end, true);
+        global_heap::write_free(context, free.get_mut(need..).unwrap_or_default());
+        (self.used, self.dirty) = (self.used + need, true);
         self.next += 1;
         index
     }

@@ -75,7 +75,7 @@ pub(super) struct Closed {
 impl GlobalHeap {
     /// Stores everything that heaped elements refer to, and makes their references the file's.
     pub fn store(&self, datatype: &Datatype, elements: &mut [u8], heap: &[u8]) -> Result<()> {
-        heaped::store(datatype, elements, heap, &mut Sink { heap: self })
+        heaped::store(datatype, elements, heap, &mut Sink::new(self)?)
     }
 
     /// Stores an object and gives its id: address and index.
@@ -213,22 +213,27 @@ impl GlobalHeap {
 
     /// Adds an object; tells its collection and index.
     pub fn add(&self, object: &[u8]) -> Result<(u64, u32)> {
-        self.medium.refuse_in_swmr("no value of variable length can be written")?;
+        self.refuse_in_swmr()?;
+        self.add_to(&mut self.writing(), object)
+    }
+
+    pub(super) fn refuse_in_swmr(&self) -> Result<()> {
+        self.medium.refuse_in_swmr("no value of variable length can be written")
+    }
+
+    /// Adds an object, for which SWMR was asked already. What readers keep was dropped when the collection was opened, and
+    /// nobody keeps an open one.
+    pub(super) fn add_to(&self, writing: &mut Writing, object: &[u8]) -> Result<(u64, u32)> {
         let context = self.context();
         let need = global_heap::object_length(object.len(), &context);
-        let mut writing = self.writing();
         if !writing.open.as_ref().is_some_and(|open| open.has_room(need)) {
-            self.make_room(&mut writing, need)?;
+            self.make_room(writing, need)?;
         }
         writing.added += 1;
         let open = writing.open.as_mut().ok_or_else(lost)?;
-        let added = open.add(object, &context);
+        let added = open.add(object, need, &context);
         open.recent.live += 1;
-        let address = open.address;
-        drop(writing);
-        // A reader of the old collection does not know the object.
-        self.kept().drop_one(address);
-        Ok((address, added))
+        Ok((open.address, added))
     }
 
     /// Makes room for an object of `need` bytes in the open collection: removes unneeded objects,
@@ -246,7 +251,10 @@ impl GlobalHeap {
         }
         self.close(writing)?;
         self.free_empty(writing, done);
-        writing.open = Some(self.open(writing, need, done)?);
+        let open = self.open(writing, need, done)?;
+        // A reader of the old collection does not know the objects to come.
+        self.kept().drop_one(open.address);
+        writing.open = Some(open);
         Ok(())
     }
 
