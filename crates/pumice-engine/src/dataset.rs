@@ -4,6 +4,7 @@
 //! then the locks of the cache, the chunk index and the object header.
 
 mod ahead;
+mod apart;
 mod asking;
 mod cells;
 mod describe;
