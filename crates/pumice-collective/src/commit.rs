@@ -16,6 +16,7 @@ use crate::entry::Outcome;
 use crate::file::{Inner, State};
 use crate::wire::{In, Out};
 use crate::{CollectiveError, Result};
+use pumice_engine::dataset::ApartChunk;
 use pumice_format::index::ChunkRecord;
 use pumice_space::Dims;
 use pumice_store::WriteOp;
@@ -30,6 +31,7 @@ struct Told {
     /// Its place in the rank's list.
     at: usize,
     record: Option<ChunkRecord>,
+    keeps: bool,
 }
 
 /// Room that was found: of each dataset the addresses.
@@ -62,7 +64,7 @@ impl Inner {
             self.cancel(state, &found);
             return Err(error);
         }
-        let committed = self.commit(state, &found, &lists);
+        let committed = self.commit(state, &found);
         self.agree_or_end(state, committed)?;
         let renewed = self.renew(state);
         self.agree_or_end(state, renewed)
@@ -112,9 +114,11 @@ impl Inner {
             places.push(lists.iter().map(|list| vec![0; list.len()]).collect());
             wanted.resize_with(lists.len().max(wanted.len()), BTreeMap::new);
             for (dataset, list) in lists.into_iter().enumerate() {
-                for (at, Outcome { key, record }) in list.into_iter().enumerate() {
+                for (at, Outcome { key, record, keeps }) in list.into_iter().enumerate() {
                     let chunk = key.to_vec();
-                    if let Some(first) = wanted[dataset].insert(key, Told { rank, at, record }) {
+                    if let Some(first) =
+                        wanted[dataset].insert(key, Told { rank, at, record, keeps })
+                    {
                         let (dataset, ranks) =
                             (state.entries[dataset].path.clone(), [first.rank, rank]);
                         return Err(CollectiveError::Shared { dataset, chunk, ranks });
@@ -149,7 +153,10 @@ impl Inner {
         if !removed.is_empty() {
             root.remove_chunks(&removed)?;
         }
-        let some = |(key, told): (&Dims, &Told)| Some((key.clone(), told.record.clone()?));
+        let some = |(key, told): (&Dims, &Told)| {
+            let (key, record, keeps) = (key.clone(), told.record.clone()?, told.keeps);
+            Some(ApartChunk { key, record, keeps })
+        };
         let stored: Vec<_> = wanted.iter().filter_map(some).collect();
         Ok(root.reserve_chunks(&stored)?)
     }
@@ -203,7 +210,7 @@ impl Inner {
     }
 
     /// Lets the indexes name what is written, and commits.
-    fn commit(&self, state: &mut State, found: &Found, _lists: &[Vec<Outcome>]) -> Result<()> {
+    fn commit(&self, state: &mut State, found: &Found) -> Result<()> {
         let Some(file) = &state.root else { return Ok(()) };
         for (dataset, addresses) in found {
             if let Some(root) = &state.entries[*dataset].root {
@@ -227,8 +234,9 @@ fn listed(lists: &[Vec<Outcome>]) -> Vec<u8> {
     out.number(lists.len() as u64);
     for list in lists {
         out.number(list.len() as u64);
-        for Outcome { key, record } in list {
+        for Outcome { key, record, keeps } in list {
             out.dims(key);
+            out.byte(u8::from(*keeps));
             out.byte(u8::from(record.is_some()));
             if let Some(record) = record {
                 out.record(record);
@@ -241,9 +249,9 @@ fn listed(lists: &[Vec<Outcome>]) -> Vec<u8> {
 fn unlisted(message: &[u8]) -> Result<Vec<Vec<Outcome>>> {
     let mut message = In(message);
     let outcome = |message: &mut In<'_>| {
-        let key = message.dims()?;
+        let (key, keeps) = (message.dims()?, message.byte()? == 1);
         let record = if message.byte()? == 1 { Some(message.record()?) } else { None };
-        Ok(Outcome { key, record })
+        Ok(Outcome { key, record, keeps })
     };
     let count = message.number()?;
     let mut lists = Vec::new();

@@ -15,8 +15,11 @@ const NAME: &str = "bench";
 
 /// What a rank did to a chunk since the last flush.
 pub(crate) enum Touched {
-    /// It has new values.
-    Written,
+    /// It has new values, in what was brought of it.
+    Written {
+        /// Whether there was anything to bring.
+        brought: bool,
+    },
     /// Only erased: the chunk as it was, if it was stored.
     Erased(Option<(Vec<u8>, ChunkRecord)>),
 }
@@ -37,10 +40,13 @@ pub(crate) struct Entry {
 }
 
 /// A chunk that a rank hands to the commit.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) key: Dims,
     /// What is stored from now on; `None`: nothing.
     pub(crate) record: Option<ChunkRecord>,
+    /// Whether only values differ from what is stored, which have no filters: then it stays where it is.
+    pub(crate) keeps: bool,
 }
 
 impl Entry {
@@ -86,7 +92,11 @@ impl Entry {
     ) -> Result<()> {
         match self.touched.get_mut(key) {
             Some(touched) if !erases => {
-                *touched = Touched::Written;
+                let brought = match touched {
+                    Touched::Written { brought } => *brought,
+                    Touched::Erased(before) => before.is_some(),
+                };
+                *touched = Touched::Written { brought };
                 return Ok(());
             }
             Some(_) => return Ok(()),
@@ -104,7 +114,10 @@ impl Entry {
                 false => bench.write_sections(&origin, record.clone(), bytes)?,
             }
         }
-        let touched = if erases { Touched::Erased(stored) } else { Touched::Written };
+        let touched = match erases {
+            true => Touched::Erased(stored),
+            false => Touched::Written { brought: stored.is_some() },
+        };
         self.touched.insert(key.clone(), touched);
         Ok(())
     }
@@ -131,10 +144,30 @@ impl Entry {
                 None => Ok::<_, CollectiveError>(false),
             };
             if record.is_some() || stored()? {
-                outcomes.push(Outcome { key: key.clone(), record });
+                let brought = matches!(touched, Touched::Written { brought: true });
+                let keeps = brought && self.keeps(&origin, record.as_ref(), view)?;
+                outcomes.push(Outcome { key: key.clone(), record, keeps });
             }
         }
         Ok(outcomes)
+    }
+
+    /// Whether a sparse chunk has the cells that it has in the file, and values without filters.
+    fn keeps(
+        &self,
+        origin: &Dims,
+        record: Option<&ChunkRecord>,
+        view: Option<&Dataset>,
+    ) -> Result<bool> {
+        let (Some(record), Some(view)) = (record, view) else { return Ok(false) };
+        let [_, values] = record.sections.as_slice() else { return Ok(false) };
+        if !self.bench.is_sparse() || !self.bench.filters().is_empty() {
+            return Ok(false);
+        }
+        let Some((stored, old)) = view.as_engine().read_chunk(origin)? else { return Ok(false) };
+        let head = values.offset as usize;
+        let same = old.size == record.size && old.sections == record.sections;
+        Ok(same && self.encoded(origin)?.get(..head) == stored.get(..head))
     }
 
     fn is_as(

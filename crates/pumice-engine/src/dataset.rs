@@ -28,6 +28,7 @@ mod varlen;
 mod virtuality;
 mod windows;
 
+pub use apart::ApartChunk;
 pub use asking::Defined;
 pub use cells::Columns;
 pub use direct::StoredChunks;

@@ -139,10 +139,21 @@ fn values_of_other_types_are_converted() {
     );
 }
 
+fn wide(file: &File) -> pumice::DatasetBuilder {
+    dense(file).max_shape([None, None])
+}
+
+fn holes(file: &File) -> pumice::DatasetBuilder {
+    file.new_dataset::<i32>()
+        .shape([20, 20])
+        .max_shape([None, None])
+        .chunk([6, 7])
+        .sparse()
+        .no_filters()
+}
+
 #[test]
 fn several_datasets_that_change_shape() {
-    let wide: Describe = |file| dense(file).max_shape([None, None]);
-    let holes: Describe = |file| wide(file).sparse().no_filters();
     let (_folder, path) = folder();
     let alone = plainly(&path, |file| {
         let (one, two) = (wide(file).create("one")?, holes(file).create("two")?);

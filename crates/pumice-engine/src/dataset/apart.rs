@@ -10,6 +10,17 @@ use pumice_format::index::ChunkRecord;
 use pumice_layout::{ChunkTable, NOWHERE, Room, Storage};
 use pumice_space::Dims;
 
+/// A chunk that somebody else has encoded.
+#[derive(Clone, Debug)]
+pub struct ApartChunk {
+    /// Its coordinates in the grid.
+    pub key: Dims,
+    /// Its size, and its mask or sections.
+    pub record: ChunkRecord,
+    /// Whether it may be written where it is stored: only values differ, which are stored without filters.
+    pub keeps: bool,
+}
+
 impl DatasetState {
     /// Whether the stored bytes of its chunks say all about their values: nothing is elsewhere in the file.
     pub fn is_self_contained(&self) -> bool {
@@ -20,24 +31,33 @@ impl DatasetState {
         }
     }
 
-    /// Finds room for chunks, given by their coordinates in the grid, or for none; gives the addresses, as
-    /// offsets in the file, at which their bytes are to be written.
+    /// Finds room for chunks, or for none; gives the addresses, as offsets in the file, at which their bytes are
+    /// to be written.
     ///
     /// A dense chunk without filters that is stored already keeps its place.
-    pub fn reserve_chunks(&self, chunks: &[(Dims, ChunkRecord)]) -> Result<Vec<u64>> {
+    pub fn reserve_chunks(&self, chunks: &[ApartChunk]) -> Result<Vec<u64>> {
         self.begin_write()?;
         let _no_resize = self.gate();
         let (table, grid) = (self.own_table()?, self.grid(&self.dims())?);
-        if let Some((key, _)) = chunks.iter().find(|(key, _)| !grid.contains_chunk(key)) {
+        if let Some(ApartChunk { key, .. }) =
+            chunks.iter().find(|chunk| !grid.contains_chunk(&chunk.key))
+        {
             let shape = self.dims();
             return Err(Error::OutOfBounds(format!("chunk {key:?} in a shape of {shape:?}")));
         }
         self.cache().exclusive(&self.cached).flush(true)?;
-        let nowhere = |(key, record): &(Dims, ChunkRecord)| {
-            (key.clone(), ChunkRecord { address: NOWHERE, ..record.clone() })
-        };
-        let chunks: Vec<_> = chunks.iter().map(nowhere).collect();
-        let named = chunks.iter().map(|(key, record)| (key, record.clone()));
+        let mut named = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let old = match chunk.keeps {
+                true => table.lookup(std::slice::from_ref(&chunk.key))?.pop().flatten(),
+                false => None,
+            };
+            let record = &chunk.record;
+            let same =
+                |old: &ChunkRecord| old.size == record.size && old.sections == record.sections;
+            let new = || ChunkRecord { address: NOWHERE, ..record.clone() };
+            named.push((&chunk.key, old.filter(same).unwrap_or_else(new)));
+        }
         let places = table.reserve_all(named, Room::Usual)?;
         Ok(places.into_iter().map(|place| place + self.medium.base()).collect())
     }
