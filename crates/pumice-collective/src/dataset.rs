@@ -111,7 +111,8 @@ impl CollectiveDataset {
     }
 
     /// The dataset as all ranks' changes leave it, for reading by this rank with its own cache. Flushes if there
-    /// are changes. Reading from it is not collective. It stays as it is: ask again after later changes.
+    /// are changes. Reading from it is not collective. It is of use until the next flush: then ask again, for space
+    /// that it names may be used again.
     pub fn reader(&self) -> Result<Dataset> {
         let inner = self.inner();
         let mut state = inner.state();
@@ -186,7 +187,8 @@ impl CollectiveDataset {
             true => self.exchange(&mut state, &write, &shares),
             false => self.to_root(&mut state, &write, &shares),
         };
-        let done = inner.fatal(&mut state, done)?;
+        // Who has not sent a message that others wait for cannot go on.
+        let done = inner.ending(&mut state, done)?;
         inner.agree(&mut state, done)
     }
 

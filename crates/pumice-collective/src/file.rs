@@ -151,7 +151,12 @@ impl CollectiveFile {
             true => Ok(()),
             false => Err(CollectiveError::Disagree("one creates a file that another opens".into())),
         });
-        inner.ending(&mut state, agreed)?;
+        if let Err(error) = agreed {
+            // Nothing has happened: ranks can go on with another file.
+            state.broken.get_or_insert_with(|| error.to_string());
+            inner.shut();
+            return Err(error);
+        }
         drop(state);
         Ok(Self { inner })
     }
@@ -252,7 +257,8 @@ impl CollectiveFile {
     }
 
     /// The file as all ranks' changes leave it, for reading by this rank with its own cache. Flushes if there are
-    /// changes. Reading from it is not collective. It stays as it is: ask again after later changes.
+    /// changes. Reading from it is not collective. It is of use until the next flush: then ask again, for space that it
+    /// names may be used again.
     pub fn reader(&self) -> Result<File> {
         let inner = &self.inner;
         let mut state = inner.state();
@@ -321,7 +327,8 @@ fn open_root(
     }
     let gate = Arc::new(Gate::new(options.wrapped(store)));
     let file = options.file.clone().unwrap_or_else(File::options);
-    let file = file.context(context).durability(options.durability);
+    // A commit between two calls would be one that other ranks do not know of.
+    let file = file.context(context).durability(options.durability).metadata_limit(usize::MAX);
     let file = match create {
         true => file.create_in(gate.clone())?,
         false => file.edit_in(gate.clone())?,
