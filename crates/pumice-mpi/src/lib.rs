@@ -69,8 +69,8 @@ impl MpiComm {
     }
 
     /// All processes that were started together, which wait for one another so long.
-    pub fn with_limit(universe: &Universe, limit: Duration) -> Result<Self, CommError> {
-        if universe.threading_support() < mpi::Threading::Serialized {
+    pub fn with_limit(_universe: &Universe, limit: Duration) -> Result<Self, CommError> {
+        if mpi::environment::threading_support() < mpi::Threading::Serialized {
             return Err(CommError::Transport("MPI without support for threads".into()));
         }
         // SAFETY: MPI is initialised, as there is a universe; the places are valid for one value each.
@@ -231,7 +231,8 @@ impl Communicator for MpiComm {
         }
         let mut state = self.state();
         let length = state.take(from, LENGTH, 8, self.limit)?;
-        let length = u64::from_le_bytes(length.try_into().map_err(|_| CommError::Garbled)?) as usize;
+        let length =
+            u64::from_le_bytes(length.try_into().map_err(|_| CommError::Garbled)?) as usize;
         let mut message = Vec::new();
         while message.len() < length {
             let piece = state.take(from, BYTES, (length - message.len()).min(PIECE), self.limit)?;

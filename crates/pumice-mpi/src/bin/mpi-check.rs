@@ -38,7 +38,10 @@ fn messages(comm: &dyn Communicator) -> Result<(), CommError> {
             assert_eq!(*bytes, vec![from as u8; from * 1000 + round * 100]);
         }
         assert_eq!(comm.exclusive_scan(rank as u64)?, (0..rank as u64).sum::<u64>());
-        assert_eq!(comm.broadcast(round % size, format!("{rank}").as_bytes())?, format!("{}", round % size).as_bytes());
+        assert_eq!(
+            comm.broadcast(round % size, format!("{rank}").as_bytes())?,
+            format!("{}", round % size).as_bytes()
+        );
         comm.barrier()?;
     }
     comm.send((rank + 1) % size, vec![7; 5 << 20])?;
@@ -65,12 +68,16 @@ fn files(comm: Arc<dyn Communicator>, folder: &Path) -> Result<()> {
     let dense = |file: &File| {
         file.new_dataset::<f64>().shape([ROWS, COLUMNS]).chunk([7, 30]).shuffle().deflate(4)
     };
-    let sparse = |file: &File| file.new_dataset::<f32>().shape([ROWS, COLUMNS]).chunk([10, 64]).sparse();
+    let sparse =
+        |file: &File| file.new_dataset::<f32>().shape([ROWS, COLUMNS]).chunk([10, 64]).sparse();
     let strings = |file: &File| file.new_strings().shape([ROWS]).chunk([8]).sparse();
     if rank == 0 {
         let file = File::create(&alone)?;
-        let (one, two, three) =
-            (dense(&file).create("dense")?, sparse(&file).create("sparse")?, strings(&file).create("text")?);
+        let (one, two, three) = (
+            dense(&file).create("dense")?,
+            sparse(&file).create("sparse")?,
+            strings(&file).create("text")?,
+        );
         one.write(.., &values(&(0..ROWS)))?;
         two.write((0..ROWS, 0..3), &vec![1.5f32; 3 * ROWS as usize])?;
         three.write(.., &text(&(0..ROWS)))?;
@@ -87,7 +94,9 @@ fn files(comm: Arc<dyn Communicator>, folder: &Path) -> Result<()> {
     two.write((rows.clone(), 0..3), &vec![1.5f32; 3 * (rows.end - rows.start) as usize])?;
     three.write(rows.clone(), &text(&rows))?;
     let sum: f64 = one.read::<f64>(..)?.iter().sum();
-    ensure!((sum - values(&(0..ROWS)).iter().map(|&value| f64::from(value)).sum::<f64>()).abs() < 1e-3);
+    ensure!(
+        (sum - values(&(0..ROWS)).iter().map(|&value| f64::from(value)).sum::<f64>()).abs() < 1e-3
+    );
     let erased = Selection::block(&[20, 0], &[30, COLUMNS])?;
     two.erase(if rank + 1 == size { erased } else { Selection::none() })?;
     file.close()?;
