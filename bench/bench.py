@@ -160,12 +160,16 @@ def sparse_part(arguments, program, work):
 
 def pumice_files(data, builds, work, kind, filtered):
     """One entrant for each build of the program; the first is the one that is compared."""
-    return {
+    files = {
         f"Pumice, {kind}{name}": peers.PumiceSparse(
             data, work / f"p{int(filtered)}-{number}.h5", program, filtered
         )
         for number, (name, program) in enumerate(builds.items())
     }
+    if peers.pumice is not None:
+        path = work / f"p{int(filtered)}-python.h5"
+        files[f"Pumice in Python, {kind}"] = peers.PumicePython(data, path, filtered)
+    return files
 
 
 def sparse_case(arguments, builds, work, density, clustered):

@@ -19,6 +19,11 @@ import numpy as np
 import scipy.sparse
 import tiledb
 
+try:
+    import pumice
+except ImportError:
+    pumice = None
+
 HERE = pathlib.Path(__file__).resolve().parent
 GZIP = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 BLOSC = dict(hdf5plugin.Blosc(cname="zstd", clevel=3, shuffle=hdf5plugin.Blosc.SHUFFLE))
@@ -128,6 +133,58 @@ class PumiceSparse(Peer):
             "column": (0, d.column, edge, 1),
         }[operation]
         return self.program.measure("sparse-box", self.path, *box)
+
+
+class PumicePython(Peer):
+    """The Python package, where it is installed: what `PumiceSparse` does, through numpy."""
+
+    def __init__(self, data, path, filtered):
+        super().__init__(data, path)
+        self.filtered = filtered
+
+    def write(self):
+        d = self.data
+        options = {} if self.filtered else {"compression": False, "location_compression": True}
+        matrix = scipy.sparse.csr_array((d.values, d.columns, d.pointers), (d.edge, d.edge))
+        matrix.has_canonical_format = True
+        with pumice.File(self.path, "w") as file:
+            pumice.from_scipy(file, "d", matrix, **options)
+
+    def get(self, key):
+        with pumice.File(self.path) as file:
+            return file["d"].sparse("coo")[key].data
+
+    def read_all(self):
+        return self.get(())
+
+    def where(self):
+        with pumice.File(self.path) as file:
+            rows, _ = file["d"].sparse.where()
+        return len(rows), float(len(rows))
+
+    def window(self):
+        (row, column), box = self.data.corner, self.data.box
+        return self.get((slice(row, row + box), slice(column, column + box)))
+
+    def row(self):
+        return self.get((slice(self.data.row, self.data.row + 1), slice(None)))
+
+    def column(self):
+        return self.get((slice(None), slice(self.data.column, self.data.column + 1)))
+
+    def points(self):
+        with pumice.File(self.path) as file:
+            return file["d"].read_cells(np.divmod(self.data.points, self.data.edge))
+
+    def update(self):
+        d = self.data
+        with pumice.File(self.path, "r+") as file:
+            file["d"].write_cells((d.rows[d.changed], d.columns[d.changed]), np.float32(1))
+
+    def erase(self):
+        d = self.data
+        with pumice.File(self.path, "r+") as file:
+            file["d"].erase_cells((d.rows[d.erased], d.columns[d.erased]))
 
 
 class Csr(Peer):

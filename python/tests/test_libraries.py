@@ -171,7 +171,7 @@ def test_notebooks_show_facts_and_a_picture(stored):
     with pumice.File(stored[0]) as file:
         shown = file["s"]._repr_html_()
         assert "400" in shown and "data:image/png;base64," in shown and "defined cells" in shown
-        assert "<img" not in file["d"]._repr_html_() and "gzip" in file["d"]._repr_html_()
+        assert "<img" not in file["d"]._repr_html_() and "deflate" in file["d"]._repr_html_()
         assert "d</td><td>dataset" in file._repr_html_()
         picture = file["s"].spy(50)
         assert picture.shape == (50, 50)

@@ -195,3 +195,38 @@ def test_a_loader_asks_torch_which_worker_it_is(stored):
     """With something in torch's place; python/tests/torch_program.py has the real one."""
     done = subprocess.run([sys.executable, "-c", TORCH, stored[0]], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+FORKS = """
+import os, sys, threading
+import pumice
+
+path, stop = sys.argv[1], threading.Event()
+
+def busy():
+    while not stop.is_set():
+        with pumice.File(path) as file:
+            file["y"][:]
+
+held = pumice.File(path)
+y, wrong = held["y"], []
+threads = [threading.Thread(target=busy) for _ in range(3)]
+[thread.start() for thread in threads]
+for turn in range(int(sys.argv[2])):
+    child = os.fork()
+    if child == 0:
+        with pumice.File(path) as file:
+            os._exit(0 if file["y"][2] == 20 and y[3] == 30 else 3)
+    if os.waitpid(child, 0)[1]:
+        wrong.append(turn)
+stop.set()
+[thread.join() for thread in threads]
+sys.exit(bool(wrong))
+"""
+
+
+def test_a_fork_finds_nothing_locked(stored):
+    """Other threads are always about to open, close and read files, so that many forks come amid one of these."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKS, stored[0], "150"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -239,3 +239,42 @@ def test_arrays_of_pydata_go_in_and_out(path):
         found = data.sparse("pydata")[2:, :, 1::2]
         assert isinstance(found, sparse.COO)
         np.testing.assert_array_equal(found.todense(), given.todense()[2:, :, 1::2])
+
+
+@pytest.mark.parametrize("dtype", ["f4", ">i2", bool])
+def test_single_cells_are_read_and_erased(path, dtype):
+    given = matrix(11).toarray().astype(dtype)
+    rows, columns = np.nonzero(given)
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("m", given.shape, dtype, sparse=True, chunks=(16, 16))
+        data.write_cells((rows, columns), given[rows, columns])
+        some = np.random.default_rng(0).integers(0, [60, 45], (500, 2)).T
+        np.testing.assert_array_equal(data.read_cells(some), given[tuple(some)])
+        assert data.read_cells(some).dtype == dtype
+        data.erase_cells((rows[::3], columns[::3]))
+        given[rows[::3], columns[::3]] = 0
+        np.testing.assert_array_equal(data[...], given)
+        for window in (np.s_[...], np.s_[5:30, 10:], np.s_[[3, 7, 50]]):
+            found = data.sparse.where(window)
+            assert set(zip(*map(list, found))) == set(zip(*map(list, np.nonzero(given[window]))))
+        with pytest.raises(IndexError):
+            data.read_cells([[60], [0]])
+        with pytest.raises(ValueError):
+            data.erase_cells([[1]])
+
+
+def test_sections_have_filters_of_their_own(path):
+    with pumice.File(path, "w") as file:
+        def made(**options):
+            data = file.create_dataset(f"d{len(file)}", (40, 40), "f4", sparse=True, **options)
+            return [number for number, *_ in data._ds.filters], [number for number, *_ in data._ds.location_filters]
+
+        usual, locations = made()
+        assert usual and 302 in locations
+        assert made(compression=False) == ([], locations)
+        assert made(compression="gzip") == ([1], locations)
+        assert made(location_compression=True) == (usual, [302])
+        assert made(location_compression=False) == (usual, [])
+        assert made(compression=False, location_compression="gzip") == ([], [302, 1])
+        with pytest.raises(TypeError):
+            file.create_dataset("dense", (3,), location_compression=True)

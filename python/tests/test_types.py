@@ -185,3 +185,43 @@ def test_wide_text_goes_to_strings_of_any_length(ways, path):
             file.create_dataset("f", (2,), writer.string_dtype(length=5))[...] = np.array(["a", "b"])
     with reader.File(path) as file:
         assert file["s"].asstr()[:].tolist() == ["grün", "a"]
+
+
+@pytest.mark.parametrize("texts", [["basalt", "", "Grüße", "basalt", "\U0001f30b" * 50, "a" * 17], ["tuff"] * 5000 + ["other"]])
+def test_strings_go_between_arrays_of_any_kind(path, ways, texts):
+    writer, reader = ways
+    kinds = {"objects": (np.array(texts, dtype=object), h5py.string_dtype()), "T": (np.array(texts, dtype="T"), None)}
+    kinds["bytes"] = (np.array([text.encode() for text in texts], dtype=object), h5py.string_dtype())
+    with writer.File(path, "w") as file:
+        for name, (given, dtype) in kinds.items():
+            file.create_dataset(name, data=given.reshape(-1, 1), dtype=dtype)
+    with reader.File(path, "r") as file:
+        for name in kinds:
+            data = file[name]
+            assert data[:, 0].tolist() == [text.encode() for text in texts]
+            assert data.asstr()[:, 0].tolist() == texts and data.asstr()[1, 0] == texts[1]
+            found = data.astype("T")[...]
+            assert found.shape == (len(texts), 1) and found.dtype.kind == "T" and found[:, 0].tolist() == texts
+            assert data.astype("T")[2:4, 0].tolist() == texts[2:4]
+
+
+def test_strings_that_are_no_text(path):
+    with pumice.File(path, "w") as file:
+        data = file.create_dataset("d", data=[b"good", b"\xff\xfe"], dtype=h5py.string_dtype())
+        assert data[:].tolist() == [b"good", b"\xff\xfe"]
+        with pytest.raises(UnicodeDecodeError):
+            data.asstr()[:]
+        assert data.asstr(errors="replace")[1] == "\ufffd\ufffd"
+        with pytest.raises(UnicodeEncodeError):
+            data.astype("T")[:]
+        missing = np.array(["a", None], dtype=np.dtypes.StringDType(na_object=None))
+        data[:] = missing
+        assert data[:].tolist() == [b"a", b""]
+        for given in (np.array(["a\0b", "c"], dtype=object), np.array(["a\0b", "c"], dtype="T")):
+            with pytest.raises(ValueError, match="NULL"):
+                data[:] = given
+        with pytest.raises(TypeError):
+            data[:] = np.array(["a", 5], dtype=object)
+        ascii = file.create_dataset("a", data=["Grüße"], dtype=h5py.string_dtype())
+        with pytest.raises(UnicodeDecodeError):
+            ascii.asstr("ascii")[:]

@@ -167,6 +167,9 @@ mod perches;
 #[cfg(any(not(target_os = "linux"), shuttle))]
 #[path = "perches/elsewhere.rs"]
 mod perches;
+// Statics that are never freed, behind one pointer.
+#[allow(unsafe_code)]
+mod per_process;
 mod plan;
 mod policy;
 mod reach;
@@ -192,6 +195,7 @@ pub use layout::{
     Lookups, Outcome, Part, Placement, Put, ReadPlan, StoreId, Stored, Trim, Unchunked, WritePlan,
 };
 pub use observer::Observer;
+pub use per_process::PerProcess;
 pub use policy::{Hint, Lirs, Lru, Policy, Random, TinyLfu, TwoStage, Usage, Weight, WeightedLru};
 pub use reach::Reach;
 pub use refused::Refused;

@@ -8,8 +8,8 @@
 //! The last user closes the file. From then on nobody can share it; a caller who opens it waits
 //! until it has left the list, which is the last step of closing.
 //!
-//! A child of a fork does not share the files of its parent: it opens files for itself and keeps
-//! the parent's locks.
+//! A child of a fork does not share the files of its parent: it has a list of its own, opens files for
+//! itself and keeps the parent's locks.
 //!
 //! Lock order: the list of open files before everything else; it is held while a superblock is read.
 
@@ -17,12 +17,13 @@ use crate::file::{Cache, File};
 use crate::members::{Form, Several, Unlock};
 use crate::version::CreateOptions;
 use crate::{Error, Result};
+use pumice_cache::PerProcess;
 use pumice_store::{ChangedMeanwhile, FileStore, Locking, Store, UnlockedStore};
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// The longest wait for a stable state of a file that others are changing.
@@ -118,7 +119,7 @@ pub fn open_path(
     let readers = Box::new(move || store.lock(locking, false).map(drop));
     let (process, path) = (std::process::id(), path.to_path_buf());
     file.settle(OpenEntry { identity, process, unlock, readers, path, locking });
-    files.insert(here(identity), Arc::downgrade(&file));
+    files.insert(identity, Arc::downgrade(&file));
     Ok(file)
 }
 
@@ -220,22 +221,18 @@ fn share(file: Arc<File>, opening: Opening) -> io::Result<Arc<File>> {
 }
 
 type Identity = (u64, u64);
-type Files = HashMap<(u32, Identity), Weak<File>>;
+type Files = HashMap<Identity, Weak<File>>;
 
-/// The identity of a file within this process.
-fn here(identity: Identity) -> (u32, Identity) {
-    (std::process::id(), identity)
-}
-
-static OPEN: LazyLock<(Mutex<Files>, Condvar)> = LazyLock::new(Default::default);
+/// The list, and who waits for a file to leave it.
+static OPEN: PerProcess<(Mutex<Files>, Condvar)> = PerProcess::new();
 
 /// The open files, and the one with this identity if it is among them; one that is just being closed is
 /// waited for.
 fn open_or_closed(identity: Identity) -> (MutexGuard<'static, Files>, Option<Arc<File>>) {
-    let (files, closed) = &*OPEN;
+    let (files, closed) = OPEN.here();
     let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        let Some(listed) = files.get(&here(identity)) else { return (files, None) };
+        let Some(listed) = files.get(&identity) else { return (files, None) };
         // Its last user may drop it at any moment, even while the list is held.
         match listed.upgrade() {
             Some(file) => return (files, Some(file)),
@@ -287,8 +284,8 @@ impl Drop for OpenEntry {
         }
         // A thread that reads ahead, for example, may hold the store for a moment longer.
         (self.unlock)();
-        let (files, closed) = &*OPEN;
-        files.lock().unwrap_or_else(PoisonError::into_inner).remove(&here(self.identity));
+        let (files, closed) = OPEN.here();
+        files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.identity);
         closed.notify_all();
     }
 }

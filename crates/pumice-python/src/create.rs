@@ -24,10 +24,10 @@ pub(crate) struct NewDataset {
     no_fill: bool,
     fill_time: Option<FillTime>,
     allocation: Option<AllocationTime>,
-    filters: Vec<Filter>,
+    filters: Option<Vec<Filter>>,
     location_filters: Option<Vec<Filter>>,
     external: Vec<(String, u64, Option<u64>)>,
-    parts: Vec<Part>,
+    parts: Option<Vec<Part>>,
     sparse: bool,
     density: Option<f64>,
     compact: bool,
@@ -57,6 +57,7 @@ impl NewDataset {
                 "location_filters" => new.location_filters = value.extract()?,
                 "external" => new.external = value.extract()?,
                 "parts" => {
+                    let parts = new.parts.get_or_insert_default();
                     for part in value.try_iter()? {
                         let (target, file, dataset, source): (
                             PyRef<'_, PySelection>,
@@ -64,7 +65,7 @@ impl NewDataset {
                             String,
                             PyRef<'_, PySelection>,
                         ) = part?.extract()?;
-                        new.parts.push((target.0.clone(), file, dataset, source.0.clone()));
+                        parts.push((target.0.clone(), file, dataset, source.0.clone()));
                     }
                 }
                 "sparse" => new.sparse = value.extract()?,
@@ -102,6 +103,10 @@ fn allocation(name: &str) -> PyResult<AllocationTime> {
 }
 
 fn spec((id, optional, parameters): &Filter) -> FilterSpec {
+    let location = FilterSpec::location();
+    if *id == location.id {
+        return location;
+    }
     let (optional, parameters) = (*optional, parameters.clone());
     FilterSpec { id: *id, optional, name: None, config: None, parameters }
 }
@@ -142,12 +147,12 @@ pub(crate) fn built(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBui
 }
 
 fn stored(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBuilder {
-    for filter in &new.filters {
-        builder = match new.sparse {
-            // The requested filters are for the values; locations keep their own.
-            true => builder.section_filter(pumice::Section::Values, spec(filter)),
-            false => builder.filter(spec(filter)),
-        };
+    let filters = new.filters.iter().flatten().map(spec);
+    if new.sparse && new.filters.is_some() {
+        // The requested filters are for the values; locations keep their own.
+        builder = builder.value_filters(filters.collect());
+    } else {
+        builder = filters.fold(builder, DatasetBuilder::filter);
     }
     if let Some(filters) = &new.location_filters {
         builder = builder.location_filters(filters.iter().map(spec).collect());
@@ -155,7 +160,10 @@ fn stored(mut builder: DatasetBuilder, new: &NewDataset) -> DatasetBuilder {
     for (path, offset, size) in &new.external {
         builder = builder.external(path, *offset, *size);
     }
-    for (target, file, dataset, source) in &new.parts {
+    if new.parts.is_some() {
+        builder = builder.virtual_dataset();
+    }
+    for (target, file, dataset, source) in new.parts.iter().flatten() {
         builder = builder.virtual_part(target.clone(), file, dataset, source.clone());
     }
     if new.compact {

@@ -6,9 +6,13 @@ use crate::errors::{invalid, raised};
 use crate::group::{Object, PyObjectHandle};
 use crate::handles::Keeper;
 use crate::kinds::of_kind;
-use crate::selection::{PySelection, simple_index};
-use crate::values::{packed, strings};
-use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use crate::selection::{PySelection, simple_axes};
+use crate::text::{Form, put_objects, put_strings, strings_of, strings_of_objects};
+use crate::values::packed;
+use numpy::{
+    PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyReadonlyArrayDyn, PyReadwriteArray1,
+    PyReadwriteArrayDyn, PyUntypedArray,
+};
 use pumice::{
     AllocationTime, Dataset, Fill, FillTime, FilterSpec, Heaped, LayoutKind, PlaceKind, Transfer,
 };
@@ -193,12 +197,12 @@ impl PyDataset {
         py.detach(|| dataset.read_as(&cells.0, &datatype.0, bytes, &transfer)).map_err(raised)
     }
 
-    /// The selection of integers, slices and an ellipsis, as a new array of numbers of a kind;
-    /// `None` if the index has anything else, or the dataset has no axes.
+    /// The selection of integers, slices and an ellipsis (one, or a tuple of them), as a new array of numbers of a
+    /// kind; `None` if the index has anything else, or the dataset has no axes.
     fn get<'py>(
         &self,
         py: Python<'py>,
-        index: &Bound<'py, PyTuple>,
+        index: &Bound<'py, PyAny>,
         kind: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let dataset = self.dataset()?;
@@ -206,15 +210,21 @@ impl PyDataset {
         if shape.is_empty() {
             return Ok(None);
         }
-        let Some((cells, counts, scalars)) = simple_index(shape, index)? else { return Ok(None) };
-        let kept = counts.iter().zip(&scalars).filter(|(_, scalar)| !**scalar);
-        let sides: Vec<usize> = kept.map(|(&count, _)| count as usize).collect();
+        let axes = match index.cast::<PyTuple>() {
+            Ok(index) => simple_axes(&shape, index)?,
+            Err(_) => simple_axes(&shape, &PyTuple::new(py, [index])?)?,
+        };
+        let Some(axes) = axes else { return Ok(None) };
+        let cells = axes.selection()?;
+        let sides = axes.sides();
         of_kind!(kind, T => {
-            let array = PyArrayDyn::<T>::zeros(py, sides.as_slice(), false);
-            if !counts.contains(&0) {
-                let mut memory = array.readwrite();
-                let memory = memory.as_slice_mut()?;
-                py.detach(|| dataset.read_into(&cells.0, memory)).map_err(raised)?;
+            // SAFETY: numbers of any bytes are numbers, and every one is written before anybody sees the array: a read
+            // that succeeds has written all cells. Filling a window of 64 x 64 with zeros took a tenth of its read.
+            let array = unsafe { PyArrayDyn::<T>::new(py, sides.as_slice(), false) };
+            // SAFETY: nobody else has the new array. To count who borrows it took some more.
+            let memory = unsafe { array.as_slice_mut()? };
+            if !axes.is_empty() {
+                py.detach(|| dataset.read_into(&cells, memory)).map_err(raised)?;
             }
             match sides.is_empty() {
                 true => Ok(Some(array.get_item(())?)),
@@ -283,19 +293,33 @@ impl PyDataset {
         py.detach(|| dataset.write_heaped(&cells.0, &values)).map_err(raised)
     }
 
-    /// Reads strings, as `str` or as `bytes`.
-    fn read_strings<'py>(
+    /// Reads strings into an array of objects: "bytes", or `str` of "utf-8" or "ascii"; `False`, and the array is as
+    /// before, if they are no such text.
+    fn read_texts(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         cells: &PySelection,
-        text: bool,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let dataset = self.dataset()?;
+        mut array: PyReadwriteArrayDyn<'_, Py<PyAny>>,
+        form: &str,
+    ) -> PyResult<bool> {
+        let (dataset, form) = (self.dataset()?, Form::named(form)?);
         let found = py.detach(|| dataset.read_strings(&cells.0)).map_err(raised)?;
-        strings(py, found.iter(), text)
+        put_objects(py, array.as_slice_mut()?, &found, form)
     }
 
-    /// Writes strings.
+    /// Reads strings into a new array of `StringDType`; `False`, and the array is as before, if they are no UTF-8.
+    fn read_static_texts(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        array: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<bool> {
+        let dataset = self.dataset()?;
+        let found = py.detach(|| dataset.read_strings(&cells.0)).map_err(raised)?;
+        put_strings(array, &found)
+    }
+
+    /// Writes strings of a list.
     fn write_strings(
         &self,
         py: Python<'_>,
@@ -304,6 +328,30 @@ impl PyDataset {
     ) -> PyResult<()> {
         let (dataset, items) = (self.dataset()?, packed(items)?);
         py.detach(|| dataset.write_packed_strings(&cells.0, &items)).map_err(raised)
+    }
+
+    /// Writes strings of an array of objects.
+    fn write_texts(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        array: PyReadonlyArrayDyn<'_, Py<PyAny>>,
+    ) -> PyResult<()> {
+        let (dataset, items) = (self.dataset()?, strings_of_objects(py, array.as_slice()?)?);
+        py.detach(|| dataset.write_packed_strings(&cells.0, &items)).map_err(raised)
+    }
+
+    /// Writes strings of an array of `StringDType`; `False`, and nothing is written, if one is missing.
+    fn write_static_texts(
+        &self,
+        py: Python<'_>,
+        cells: &PySelection,
+        array: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<bool> {
+        let dataset = self.dataset()?;
+        let Some(items) = strings_of(array)? else { return Ok(false) };
+        py.detach(|| dataset.write_packed_strings(&cells.0, &items)).map_err(raised)?;
+        Ok(true)
     }
 
     /// Changes the size.

@@ -227,9 +227,10 @@ impl PyFile {
 
     /// Writes everything and closes the file, with all handles that were opened through it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let handles = self.keeper.emptied();
         py.detach(|| {
-            let Some(file) = self.file.take() else { return Ok(()) };
-            self.keeper.empty();
+            drop(handles);
             file.close()
         })
         .map_err(raised)

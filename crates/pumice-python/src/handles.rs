@@ -6,6 +6,9 @@
 //!
 //! In a child of a fork, handles of the parent are never used again and never dropped: dropping the last would write a
 //! file that the parent writes, or take its lock away. Slots get handles of the file that the child opened for itself.
+//!
+//! Locks of slots and keepers are held only by threads that hold the interpreter: Python forks with the interpreter held, so
+//! a child finds all of them free.
 
 use crate::context;
 use crate::errors::invalid;
@@ -34,7 +37,8 @@ impl Default for Slots {
 }
 
 trait Held: Send + Sync {
-    fn empty(&self);
+    /// Takes the handle out, to be dropped by the caller.
+    fn emptied(&self) -> Option<Box<dyn Send>>;
 
     /// Replaces the handle by one of the same object in a file that was opened again, or by none.
     fn replace(&self, file: Option<&File>);
@@ -72,10 +76,12 @@ impl Keeper {
         slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.replace(file));
     }
 
-    /// Drops the handle.
-    pub(crate) fn empty(&self) {
+    /// Takes the handles out of all slots. Call it with the interpreter held, so that no fork comes in between; drop
+    /// what it returns without, because the last handle writes.
+    #[must_use]
+    pub(crate) fn emptied(&self) -> Vec<Box<dyn Send>> {
         let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
-        slots.all.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());
+        slots.all.iter().filter_map(Weak::upgrade).filter_map(|slot| slot.emptied()).collect()
     }
 }
 
@@ -108,9 +114,9 @@ impl<T> Slot<T> {
     }
 }
 
-impl<T: Again + Send + Sync> Held for Slot<T> {
-    fn empty(&self) {
-        drop(self.take());
+impl<T: Again + Send + Sync + 'static> Held for Slot<T> {
+    fn emptied(&self) -> Option<Box<dyn Send>> {
+        self.take().map(|handle| Box::new(handle) as Box<dyn Send>)
     }
 
     fn replace(&self, file: Option<&File>) {

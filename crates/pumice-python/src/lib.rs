@@ -20,6 +20,7 @@ mod reference;
 mod selection;
 mod sparse;
 mod stream;
+mod text;
 mod values;
 
 use pyo3::prelude::*;
@@ -47,9 +48,12 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
     module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::defined_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::erase_points, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::read_columns, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::read_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::read_many_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse::read_points, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::read_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::write_columns, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::write_compressed, module)?)?;

@@ -6,6 +6,7 @@ use pumice::Selection;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
+use smallvec::SmallVec;
 
 /// Some cells of an array.
 #[pyclass(frozen, name = "Selection", module = "pumice._pumice")]
@@ -142,11 +143,53 @@ fn spans(list: &[u64]) -> Vec<(u64, u64)> {
 pub(crate) type Simple = (PySelection, Vec<u64>, Vec<bool>);
 
 /// One axis of a simple index.
+#[derive(Clone, Copy)]
 struct Axis {
     start: u64,
     step: u64,
     count: u64,
     scalar: bool,
+}
+
+/// The axes of a simple index: integers, slices and an ellipsis.
+pub(crate) struct Axes(SmallVec<[Axis; 4]>);
+
+impl Axes {
+    fn each<T>(&self, field: fn(&Axis) -> T) -> SmallVec<[T; 4]>
+    where
+        [T; 4]: smallvec::Array<Item = T>,
+    {
+        self.0.iter().map(field).collect()
+    }
+
+    /// Whether no cell is selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().any(|axis| axis.count == 0)
+    }
+
+    /// The cells.
+    pub(crate) fn selection(&self) -> PyResult<Selection> {
+        if self.0.is_empty() {
+            return Ok(Selection::all());
+        }
+        if self.is_empty() {
+            return Ok(Selection::none());
+        }
+        let (start, count) = (self.each(|axis| axis.start), self.each(|axis| axis.count));
+        let made = match self.0.iter().all(|axis| axis.step == 1) {
+            true => Selection::block(&start, &count),
+            false => {
+                let step = self.each(|axis| axis.step);
+                Selection::hyperslab(&start, &step, &count, &self.each(|_| 1))
+            }
+        };
+        made.map_err(|error| raised(error.into()))
+    }
+
+    /// The shape of the array of the cells: integers leave no axis.
+    pub(crate) fn sides(&self) -> SmallVec<[usize; 4]> {
+        self.0.iter().filter(|axis| !axis.scalar).map(|axis| axis.count as usize).collect()
+    }
 }
 
 /// The selection of integers, slices and an ellipsis, the count along each axis, and which axes an
@@ -156,12 +199,18 @@ pub(crate) fn simple_index(
     shape: Vec<u64>,
     index: &Bound<'_, PyTuple>,
 ) -> PyResult<Option<Simple>> {
-    let mut axes: Vec<Axis> = Vec::with_capacity(shape.len());
-    let mut rest = false;
-    let given = index.len();
-    let named = given - index.iter().filter(|item| item.is_instance_of::<PyEllipsis>()).count();
-    for (at, item) in index.iter().enumerate() {
-        if item.is_instance_of::<PyEllipsis>() {
+    let Some(axes) = simple_axes(&shape, index)? else { return Ok(None) };
+    let counts = axes.0.iter().map(|axis| axis.count).collect();
+    let scalars = axes.0.iter().map(|axis| axis.scalar).collect();
+    Ok(Some((PySelection(axes.selection()?), counts, scalars)))
+}
+
+/// The axes of an index of integers, slices and an ellipsis; `None` if it has anything else.
+pub(crate) fn simple_axes(shape: &[u64], index: &Bound<'_, PyTuple>) -> PyResult<Option<Axes>> {
+    let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
+    let (mut rest, given) = (false, index.len());
+    for (at, item) in index.iter_borrowed().enumerate() {
+        if is_ellipsis(&item) {
             if rest {
                 return Err(PyValueError::new_err("Only one ellipsis may be used."));
             }
@@ -174,7 +223,7 @@ pub(crate) fn simple_index(
         }
         let Some(&length) = shape.get(axes.len()) else {
             return match is_simple(&item) {
-                true => Err(too_many(named, shape.len())),
+                true => Err(too_many(index, shape.len())),
                 false => Ok(None),
             };
         };
@@ -186,20 +235,11 @@ pub(crate) fn simple_index(
     while axes.len() < shape.len() {
         axes.push(whole(shape[axes.len()]));
     }
-    let list = |field: fn(&Axis) -> u64| -> Vec<u64> { axes.iter().map(field).collect() };
-    let (start, step, count) = (list(|a| a.start), list(|a| a.step), list(|a| a.count));
-    let scalars = axes.iter().map(|axis| axis.scalar).collect();
-    let selection = if shape.is_empty() {
-        Selection::all()
-    } else if count.contains(&0) {
-        Selection::none()
-    } else if step.iter().all(|&step| step == 1) {
-        Selection::block(&start, &count).map_err(|error| raised(error.into()))?
-    } else {
-        let ones = vec![1; shape.len()];
-        Selection::hyperslab(&start, &step, &count, &ones).map_err(|error| raised(error.into()))?
-    };
-    Ok(Some((PySelection(selection), count, scalars)))
+    Ok(Some(Axes(axes)))
+}
+
+fn is_ellipsis(item: &Bound<'_, PyAny>) -> bool {
+    item.is_instance_of::<PyEllipsis>()
 }
 
 fn whole(length: u64) -> Axis {
@@ -210,7 +250,8 @@ fn is_simple(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyInt>() || item.is_instance_of::<PySlice>()
 }
 
-fn too_many(given: usize, rank: usize) -> PyErr {
+fn too_many(index: &Bound<'_, PyTuple>, rank: usize) -> PyErr {
+    let given = index.iter_borrowed().filter(|item| !is_ellipsis(item)).count();
     PyValueError::new_err(format!("{given} indexing arguments for {rank} dimensions"))
 }
 

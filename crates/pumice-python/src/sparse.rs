@@ -137,6 +137,57 @@ pub(crate) fn read_columns<'py>(
     })
 }
 
+/// Coordinates of defined cells, an array for each axis; chunk after chunk.
+#[pyfunction]
+pub(crate) fn defined_columns<'py>(
+    py: Python<'py>,
+    dataset: &PyDataset,
+    cells: &PySelection,
+) -> PyResult<Bound<'py, PyList>> {
+    let dataset = dataset.dataset()?;
+    if dataset.shape().iter().any(|&side| side > i32::MAX as u64) {
+        let found = py.detach(|| dataset.defined_columns::<u64>(&cells.0)).map_err(raised)?;
+        let axes = found.into_iter().map(bytemuck::cast_vec::<u64, i64>);
+        return PyList::new(py, axes.map(|axis| PyArray1::from_vec(py, axis)).collect::<Vec<_>>());
+    }
+    let found = py.detach(|| dataset.defined_columns::<u32>(&cells.0)).map_err(raised)?;
+    let axes = found.into_iter().map(bytemuck::cast_vec::<u32, i32>);
+    PyList::new(py, axes.map(|axis| PyArray1::from_vec(py, axis)).collect::<Vec<_>>())
+}
+
+/// The values of cells by their coordinates, an array for each axis.
+#[pyfunction]
+pub(crate) fn read_points<'py>(
+    py: Python<'py>,
+    dataset: &PyDataset,
+    axes: Vec<Numbers<'py>>,
+    kind: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dataset = dataset.dataset()?;
+    let points = points_of(&axes)?;
+    of_kind!(kind, T => {
+        let found: Vec<T> = py.detach(|| dataset.read_at(&points)).map_err(raised)?;
+        Ok(PyArray1::from_vec(py, found).into_any())
+    })
+}
+
+/// Makes cells undefined by their coordinates, an array for each axis.
+#[pyfunction]
+pub(crate) fn erase_points(
+    py: Python<'_>,
+    dataset: &PyDataset,
+    axes: Vec<Numbers<'_>>,
+) -> PyResult<()> {
+    let dataset = dataset.dataset()?;
+    let points = points_of(&axes)?;
+    py.detach(|| dataset.erase_at(&points)).map_err(raised)
+}
+
+fn points_of<'a>(axes: &'a [Numbers<'_>]) -> PyResult<Points<'a>> {
+    let columns = axes.iter().map(Numbers::column).collect::<PyResult<Vec<_>>>()?;
+    Points::columns(columns).map_err(|error| raised(error.into()))
+}
+
 /// Numbers as scipy has them: 32 or 64 bits.
 #[derive(FromPyObject)]
 pub(crate) enum Numbers<'py> {
@@ -206,7 +257,5 @@ pub(crate) fn write_columns(
     duplicates: &str,
 ) -> PyResult<()> {
     let dataset = dataset.dataset()?;
-    let columns = axes.iter().map(Numbers::column).collect::<PyResult<Vec<_>>>()?;
-    let points = Points::columns(columns).map_err(|error| raised(error.into()))?;
-    write(py, &dataset, &points, values, kind, duplicates)
+    write(py, &dataset, &points_of(&axes)?, values, kind, duplicates)
 }

@@ -30,7 +30,10 @@ pub(crate) fn strings<'a, 'py>(
 }
 
 /// The bytes of one string.
-fn bytes_of<'a>(item: &'a Bound<'_, PyAny>, place: &'a mut Vec<u8>) -> PyResult<&'a [u8]> {
+pub(crate) fn bytes_of<'a>(
+    item: &'a Bound<'_, PyAny>,
+    place: &'a mut Vec<u8>,
+) -> PyResult<&'a [u8]> {
     if let Ok(text) = item.cast::<PyString>() {
         return match text.to_cow() {
             Ok(text) => {

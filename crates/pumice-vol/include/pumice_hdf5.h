@@ -76,8 +76,48 @@ herr_t H5Dget_struct_chunk_info_by_coord(hid_t dset_id, const hsize_t *offset,
                                          hsize_t *chunk_size);
 herr_t H5Dstruct_chunk_iter(hid_t dset_id, hid_t dxpl_id, H5D_struct_chunk_iter_op_t cb, void *op_data);
 
+/* ---- Functions of Pumice's own ---- */
+
 /* How often libhdf5 has called the connector in this process. */
 uint64_t pumice_vol_calls(void);
+
+/* Lets files that are opened with a file access list go through the connector: HDF5_VOL_CONNECTOR and
+ * HDF5_PLUGIN_PATH are not needed then. Settings may be NULL, or are like "cache=256M;threads=2;durability=power".
+ * Files whose settings have the same cache and threads share a cache, all others the one of the process. */
+herr_t pumice_vol_set_fapl(hid_t fapl_id, const char *settings);
+
+/* What a cache has done and has; bytes where nothing else is said. */
+typedef struct pumice_vol_cache_stats_t {
+    uint64_t hits;            /* requests of chunks that were in memory */
+    uint64_t misses;          /* and of others */
+    uint64_t evictions;       /* chunks that made room */
+    uint64_t write_backs;     /* changed chunks that were stored */
+    uint64_t bytes_read;      /* from files */
+    uint64_t bytes_written;   /* to files */
+    uint64_t prefetched;      /* chunks that were loaded ahead */
+    uint64_t prefetch_useful; /* of them, those that were wanted then */
+    uint64_t resident;        /* in memory now */
+    uint64_t dirty;           /* of it, changed and not stored yet */
+    uint64_t peak;            /* the most that was ever in memory */
+    uint64_t limit;           /* that the cache keeps between requests */
+} pumice_vol_cache_stats_t;
+
+/* How a dataset is going to be used. */
+typedef enum pumice_vol_hint_t {
+    PUMICE_VOL_NORMAL = 0,     /* nothing is known */
+    PUMICE_VOL_SEQUENTIAL = 1, /* from the first chunk to the last */
+    PUMICE_VOL_RANDOM = 2,     /* in no order */
+    PUMICE_VOL_ONCE = 3        /* each chunk once */
+} pumice_vol_hint_t;
+
+/* Limits the bytes that a cache keeps: that of an open file or object, or with H5I_INVALID_HID that of the process. */
+herr_t pumice_vol_set_cache(hid_t id, uint64_t bytes);
+/* Statistics of a dataset, or of the whole cache that belongs to another identifier, as above. */
+herr_t pumice_vol_cache_stats(hid_t id, pumice_vol_cache_stats_t *stats);
+/* Tells how a dataset is going to be used. Holds until the dataset is closed everywhere. */
+herr_t pumice_vol_set_hint(hid_t dset_id, pumice_vol_hint_t hint);
+/* Begins to load selected chunks on an idle thread: positive if it has begun, 0 for data without chunks. */
+htri_t pumice_vol_prefetch(hid_t dset_id, hid_t file_space_id);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@ use crate::link::Lent;
 use crate::location::{LINK_ACCESS, Place, place};
 use crate::memory;
 use crate::order;
+use crate::references::Links;
 use crate::space;
 use pumice_engine::attribute::{self, Attribute, NewAttribute, Values};
 use pumice_engine::object::Object;
@@ -155,8 +156,9 @@ pub(crate) unsafe extern "C" fn read(
         if buffer.is_null() {
             return Err(Fault::Invalid("no buffer".into()));
         }
-        if !memory_type.has_varlen() && !found.datatype.has_varlen() {
-            if convert::has_gaps(&memory_type) || !convert::is_known(&found.datatype, &memory_type)
+        if !memory::are_walked(&memory_type) && !found.datatype.has_varlen() {
+            if convert::has_gaps(&memory_type)
+                || Conversion::new(&found.datatype, &memory_type).is_err()
             {
                 // SAFETY: the caller's promise.
                 return unsafe { read_converted(handle.api(), &found, type_id, buffer.cast()) };
@@ -167,7 +169,7 @@ pub(crate) unsafe extern "C" fn read(
             return Ok(Conversion::new(&found.datatype, &memory_type)?.convert(&found.data, to)?);
         }
         let values = attribute::load(handle.engine(), &handle.attribute()?.object, &found)?;
-        let heaped = memory::heaped_type(&memory_type);
+        let heaped = memory::heaped_type(&memory_type, &found.datatype);
         let values = HeapedConversion::new(&found.datatype, &heaped)?.convert(&values)?;
         let (from, to) = (heaped.size(), memory_type.size());
         memory::each_place(None, count, |place, at| {
@@ -175,7 +177,8 @@ pub(crate) unsafe extern "C" fn read(
             // SAFETY: the caller's promise.
             unsafe {
                 let to = buffer.cast::<u8>().add(place * to);
-                memory::export(&memory_type, element, &values.heap, to)
+                let types = (&memory_type, &heaped);
+                memory::export(types, element, &values.heap, to, Some(Links(&handle.file)))
             }
         })
     })
@@ -231,13 +234,14 @@ pub(crate) unsafe extern "C" fn write(
             return Err(Fault::Invalid("no buffer".into()));
         }
         // SAFETY: the caller's promise.
-        let values = unsafe { taken(&memory_type, &open.datatype, buffer.cast(), count)? };
+        let values =
+            unsafe { taken(handle, (&memory_type, &open.datatype), buffer.cast(), count)? };
         let known = current(handle, open)?;
         let values = match open.datatype.has_varlen() {
             true => Values::Heaped(open.datatype.clone(), values),
             false => {
                 let data = match Conversion::new(&memory_type, &open.datatype) {
-                    Ok(conversion) if !memory_type.has_varlen() => {
+                    Ok(conversion) if !memory::are_walked(&memory_type) => {
                         // Members that memory does not have stay as they are.
                         let mut data = known.data;
                         conversion.convert(&values.elements, &mut data)?;
@@ -261,13 +265,13 @@ pub(crate) unsafe extern "C" fn write(
 /// # Safety
 /// The buffer has so many elements of the memory type.
 unsafe fn taken(
-    memory_type: &Datatype,
-    datatype: &Datatype,
+    handle: &Handle,
+    (memory_type, datatype): (&Datatype, &Datatype),
     buffer: *const u8,
     count: usize,
 ) -> Result<Heaped> {
     let size = memory_type.size();
-    if !memory_type.has_varlen() && !datatype.has_varlen() {
+    if !memory::are_walked(memory_type) && !datatype.has_varlen() {
         let bytes = match count {
             0 => Vec::new(),
             // SAFETY: the caller's promise.
@@ -275,12 +279,14 @@ unsafe fn taken(
         };
         return Ok(Heaped { elements: bytes, heap: Vec::new() });
     }
-    let mut values = Heaped::default();
+    let heaped = memory::heaped_type(memory_type, datatype);
+    let (types, mut values) = ((memory_type, &heaped), Heaped::default());
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { memory::import(memory_type, buffer.add(at * size), &mut values)? };
+        unsafe {
+            memory::import(types, buffer.add(at * size), &mut values, Some(Links(&handle.file)))?;
+        }
     }
-    let heaped = memory::heaped_type(memory_type);
     Ok(HeapedConversion::new(&heaped, datatype)?.convert(&values)?)
 }
 

@@ -7,15 +7,16 @@ use crate::abi::*;
 use crate::datatype_map::{datatype_of, identifier};
 use crate::fault::{Fault, Result, checked};
 use crate::library::Api;
+use crate::memory::{are_walked, heaped_type};
 use pumice_types::{Conversion, Datatype, HeapedConversion};
 
-/// Whether the engine has a way from one type to the other.
-pub(crate) fn is_known(from: &Datatype, to: &Datatype) -> bool {
-    if !from.has_varlen() && !to.has_varlen() {
-        return Conversion::new(from, to).is_ok();
+/// Whether the engine has a way from the type of memory to that of a file, and back.
+pub(crate) fn is_known(memory: &Datatype, file: &Datatype) -> bool {
+    if !are_walked(memory) && !file.has_varlen() {
+        return Conversion::new(memory, file).is_ok() && Conversion::new(file, memory).is_ok();
     }
-    let (from, to) = (crate::memory::heaped_type(from), crate::memory::heaped_type(to));
-    HeapedConversion::new(&from, &to).is_ok()
+    let (memory, file) = (heaped_type(memory, file), heaped_type(file, file));
+    HeapedConversion::new(&memory, &file).is_ok() && HeapedConversion::new(&file, &memory).is_ok()
 }
 
 /// Whether elements have bytes that no member has, which a read must leave as they are.

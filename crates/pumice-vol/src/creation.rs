@@ -6,6 +6,7 @@ use crate::fault::{Fault, Result, checked};
 use crate::handle::Handle;
 use crate::library::{Api, c_text};
 use crate::memory;
+use crate::references::Links;
 use crate::space;
 use crate::struct_chunk::{SPARSE, StructChunk, VARIABLE_LENGTH};
 use pumice_engine::dataset::{DatasetSpec, DatasetState, LayoutSpec};
@@ -310,10 +311,10 @@ fn fill_of(api: &Api, _file: &Engine, list: Hid, datatype: &Datatype) -> Result<
         Conversion::new(&memory, datatype)?.convert(&element, &mut converted)?;
         return Ok(Heaped { elements: converted, heap: Vec::new() });
     }
-    let mut value = Heaped::default();
+    let (heaped, mut value) = (memory::heaped_type(&memory, datatype), Heaped::default());
     // SAFETY: libhdf5 made the element, with pointers that lead to copies.
-    unsafe { memory::import(&memory, element.as_ptr(), &mut value)? };
-    let conversion = HeapedConversion::new(&memory::heaped_type(&memory), datatype)?;
+    unsafe { memory::import((&memory, &heaped), element.as_ptr(), &mut value, None)? };
+    let conversion = HeapedConversion::new(&heaped, datatype)?;
     Ok(conversion.convert(&value)?)
 }
 
@@ -523,13 +524,15 @@ fn put_fill_value(
     let Some(fill) = state.fill_heaped()? else { return Ok(()) };
     let id = datatype_map::identifier(api, state.datatype())?;
     let memory_type = datatype_map::datatype_of(api, id)?;
-    let heaped = HeapedConversion::new(state.datatype(), &memory::heaped_type(&memory_type))?;
-    let value = heaped.convert(&fill)?;
+    let heaped = memory::heaped_type(&memory_type, state.datatype());
+    let value = HeapedConversion::new(state.datatype(), &heaped)?.convert(&fill)?;
     let mut element = vec![0u8; memory_type.size()];
     // SAFETY: the buffer has room for an element. What its pointers lead to, libhdf5 copies; it is small and is
     // not freed where a type has pointers.
     let set = unsafe {
-        memory::export(&memory_type, &value.elements, &value.heap, element.as_mut_ptr())?;
+        let (types, to) = ((&memory_type, &heaped), element.as_mut_ptr());
+        let file = Some(Links(&handle.file));
+        memory::export(types, &value.elements, &value.heap, to, file)?;
         let set = (api.H5Pset_fill_value)(list, id, element.as_ptr().cast());
         (api.H5Tclose)(id);
         set

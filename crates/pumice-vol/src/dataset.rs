@@ -6,17 +6,20 @@ use crate::creation;
 use crate::datatype;
 use crate::datatype_map::{check_memory, datatype_of, stored};
 use crate::fault::{Fault, Result, answer, checked, done};
-use crate::handle::{Handle, Kind, List, check_list, close, count_call};
+use crate::file_lists;
+use crate::handle::{Handle, Kind, List, OpenFile, check_list, close, count_call};
 use crate::library::Api;
 use crate::link::insert_new;
 use crate::location::place;
 use crate::memory;
+use crate::references::Links;
 use crate::space::{self, Transfer};
-use pumice_engine::dataset::{DatasetState, LayoutSpec, TransferOptions};
+use pumice_engine::dataset::{DatasetState, Handle as Held, LayoutSpec, TransferOptions};
 use pumice_layout::Storage;
 use pumice_layout::buffer::Output;
 use pumice_types::{Datatype, Heaped, HeapedConversion, Transform};
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 /// `create`: with no name, an object that a link may lead to later.
 ///
@@ -53,7 +56,9 @@ pub(crate) unsafe extern "C" fn create(
         let make = || Ok(engine.new_dataset(DatasetState::create(engine, spec)?)?);
         // SAFETY: as above.
         let (state, path) = unsafe { insert_new(&at, name, lcpl, make, |made| made.object())? };
-        let mut handle = Handle::new(at.file.clone(), Kind::Dataset(state), path);
+        let held = Held::new(state);
+        use_chunk_cache(api, dapl, &held)?;
+        let mut handle = Handle::new(at.file.clone(), Kind::Dataset(held), path);
         handle.access = Some(List::copy(api, dapl));
         Ok(handle.give())
     })
@@ -82,9 +87,18 @@ pub(crate) unsafe extern "C" fn open(
         let elsewhere =
             state.sources().is_some() || matches!(state.layout().storage, Storage::External(..));
         check_access(from.api(), dapl, elsewhere)?;
+        use_chunk_cache(from.api(), dapl, state)?;
         found.access = Some(List::copy(from.api(), dapl));
         Ok(found.give())
     })
+}
+
+/// Takes over what an access list says of the chunk cache, if it says anything: of others the file's list decides.
+fn use_chunk_cache(api: &Api, dapl: Hid, state: &DatasetState) -> Result<()> {
+    if let Some((bytes, weight)) = file_lists::chunk_cache_of_dataset(api, dapl)? {
+        state.set_cache_options(state.cache_options().chunk_cache(bytes, weight));
+    }
+    Ok(())
 }
 
 /// Refuses an access list that says where the other files of a dataset are.
@@ -122,7 +136,7 @@ fn check_view(api: &Api, dapl: Hid) -> Result<()> {
 /// What a transfer property list asks for.
 fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
     let mut options = TransferOptions::default();
-    if dxpl <= DEFAULT {
+    if dxpl <= DEFAULT || dxpl == api.usual_transfer() {
         return Ok(options);
     }
     let mut text = [0u8; 1024];
@@ -139,10 +153,14 @@ fn options(api: &Api, dxpl: Hid) -> Result<TransferOptions> {
     Ok(options)
 }
 
+/// Transfers of fewer bytes keep the lock of libhdf5: giving it back takes as long.
+const WORTH_UNLOCKING: usize = 1 << 14;
+
 /// One read of several at once.
 struct Job<'a> {
     api: &'a Api,
-    state: &'a DatasetState,
+    file: &'a Arc<OpenFile>,
+    state: &'a Arc<DatasetState>,
     type_id: Hid,
     dxpl: Hid,
     memory_type: Datatype,
@@ -160,19 +178,43 @@ impl<'a> Job<'a> {
         let mut transfer = space::transfer(api, &state.extent()?, file, memory)?;
         // The same type is copied as it is; of another, what lies between members stays as it is.
         let same = memory_type == *state.datatype();
-        let direct = convert::is_known(&memory_type, state.datatype())
-            && convert::is_known(state.datatype(), &memory_type)
-            && (same || !convert::has_gaps(&memory_type));
-        let plain = direct && !memory_type.has_varlen() && !state.datatype().has_varlen();
+        let direct = (same && !memory::are_walked(&memory_type))
+            || (convert::is_known(&memory_type, state.datatype())
+                && (same || !convert::has_gaps(&memory_type)));
+        let plain = direct && !memory::are_walked(&memory_type) && !state.datatype().has_varlen();
         let memory = if plain { transfer.memory.take() } else { None };
         let options = TransferOptions { memory, ..options(api, dxpl)? };
-        Ok(Self { api, state, type_id: types, dxpl, memory_type, direct, transfer, options })
+        Ok(Self {
+            api,
+            file: &handle.file,
+            state,
+            type_id: types,
+            dxpl,
+            memory_type,
+            direct,
+            transfer,
+            options,
+        })
     }
 
     fn bytes(&self) -> Result<usize> {
         let bytes = self.transfer.elements.checked_mul(self.memory_type.size() as u64);
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         bytes.ok_or_else(|| Fault::Invalid("more elements than memory can have".into()))
+    }
+
+    fn links(&self) -> Option<Links<'a>> {
+        Some(Links(self.file))
+    }
+
+    /// Works on the dataset without libhdf5's lock, if that is worth while: the dataset stays even if its identifier is
+    /// closed.
+    fn apart(&self, bytes: usize, work: impl FnOnce(&DatasetState) -> Result<()>) -> Result<()> {
+        if bytes < WORTH_UNLOCKING || !self.file.apart {
+            return work(self.state);
+        }
+        let (_file, state) = (self.file.clone(), self.state.clone());
+        self.api.unlocked(|| work(&state))
     }
 
     fn count(&self) -> usize {
@@ -194,21 +236,26 @@ impl<'a> Job<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.read_converted(buffer) };
         }
-        if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
+        if !memory::are_walked(memory_type) && !self.state.datatype().has_varlen() {
             // SAFETY: the caller's promise.
             let buffer = unsafe { std::slice::from_raw_parts_mut(buffer, self.bytes()?) };
-            let output = Output::new(buffer);
             let selection = &self.transfer.selection;
-            return Ok(self.state.read_with(selection, memory_type, output, &self.options)?);
+            return self.apart(buffer.len(), |state| {
+                let output = Output::new(buffer);
+                Ok(state.read_with(selection, memory_type, output, &self.options)?)
+            });
         }
         let stored = self.state.read_heaped(&self.transfer.selection)?;
-        let heaped = memory::heaped_type(memory_type);
+        let heaped = memory::heaped_type(memory_type, self.state.datatype());
         let values = HeapedConversion::new(self.state.datatype(), &heaped)?.convert(&stored)?;
         let (from, to) = (heaped.size(), memory_type.size());
         memory::each_place(self.transfer.memory.as_ref(), self.count(), |place, at| {
             let element = values.elements.get(at * from..(at + 1) * from).unwrap_or_default();
             // SAFETY: the caller's promise; a place lies inside the memory's shape.
-            unsafe { memory::export(memory_type, element, &values.heap, buffer.add(place * to)) }
+            unsafe {
+                let types = (memory_type, &heaped);
+                memory::export(types, element, &values.heap, buffer.add(place * to), self.links())
+            }
         })
     }
 
@@ -226,20 +273,23 @@ impl<'a> Job<'a> {
             // SAFETY: the caller's promise.
             return unsafe { self.write_converted(buffer) };
         }
-        if !memory_type.has_varlen() && !self.state.datatype().has_varlen() {
+        if !memory::are_walked(memory_type) && !self.state.datatype().has_varlen() {
             // SAFETY: the caller's promise.
             let buffer = unsafe { std::slice::from_raw_parts(buffer, self.bytes()?) };
             let selection = &self.transfer.selection;
-            return Ok(self.state.write_with(selection, memory_type, buffer, &self.options)?);
+            return self.apart(buffer.len(), |state| {
+                Ok(state.write_with(selection, memory_type, buffer, &self.options)?)
+            });
         }
+        let heaped = memory::heaped_type(memory_type, self.state.datatype());
         let mut values = Heaped::default();
         memory::each_place(self.transfer.memory.as_ref(), self.count(), |place, _| {
             // SAFETY: the caller's promise; a place lies inside the memory's shape.
             unsafe {
-                memory::import(memory_type, buffer.add(place * memory_type.size()), &mut values)
+                let from = buffer.add(place * memory_type.size());
+                memory::import((memory_type, &heaped), from, &mut values, self.links())
             }
         })?;
-        let heaped = memory::heaped_type(memory_type);
         let conversion = HeapedConversion::new(&heaped, self.state.datatype())?;
         let stored = match conversion.is_complete() {
             true => conversion.convert(&values)?,

@@ -7,6 +7,7 @@
 use crate::abi::*;
 use crate::fault::{Fault, Result, checked};
 use crate::library::Api;
+use crate::references;
 use pumice_engine::copy::sized;
 use pumice_engine::file::File as Engine;
 use pumice_format::Context;
@@ -18,10 +19,16 @@ const HEAD: [u8; 2] = [3, 0];
 
 /// The datatype of an identifier, with the sizes that it has in memory.
 pub(crate) fn datatype_of(api: &Api, id: Hid) -> Result<Datatype> {
-    let mut length = 0;
-    // SAFETY: without a buffer, the function gives the length that it needs.
+    // Most types are short: one call is enough.
+    let mut short = [0u8; 64];
+    let mut length = short.len();
+    // SAFETY: the buffer is as long as is said. If that is too short, the function writes nothing and gives the length.
     unsafe {
-        checked((api.H5Tencode)(id, std::ptr::null_mut(), &mut length), "H5Tencode")?;
+        checked((api.H5Tencode)(id, short.as_mut_ptr().cast(), &mut length), "H5Tencode")?;
+    }
+    if length <= short.len() {
+        let message = short.get(HEAD.len()..length).unwrap_or_default();
+        return Ok(datatype::decode(message, &Context::default())?);
     }
     let mut bytes = vec![0u8; length];
     // SAFETY: the buffer is as long as the function has asked for.
@@ -32,12 +39,14 @@ pub(crate) fn datatype_of(api: &Api, id: Hid) -> Result<Datatype> {
     Ok(datatype::decode(message, &Context::default())?)
 }
 
-/// Refuses elements in memory that mean nothing without the native connector: references to regions and to attributes,
-/// and those of HDF5 1.12, lead through tables that libhdf5 has of native files.
+/// Refuses elements in memory that mean nothing without the native connector: older references to regions lead through
+/// tables that libhdf5 has of native files (`references.rs`).
 pub(crate) fn check_memory(datatype: &Datatype) -> Result<()> {
     match datatype {
-        Datatype::Reference(class) if class.kind != ReferenceKind::Object => {
-            let what = "references to regions or attributes, and those of HDF5 1.12";
+        Datatype::Reference(class)
+            if class.kind != ReferenceKind::Object && !references::is_in_memory(class) =>
+        {
+            let what = "references to regions of the older form (hdset_reg_ref_t): read and write them as H5T_STD_REF";
             Err(Fault::Unsupported(what.into()))
         }
         Datatype::Array(array) => check_memory(&array.base),

@@ -8,7 +8,6 @@
 use crate::abi::*;
 use crate::fault::{Fault, Result};
 use crate::library::{Api, c_text};
-use pumice::Context;
 use pumice_store::Store;
 use std::ffi::{c_int, c_uint, c_void};
 use std::io;
@@ -24,11 +23,6 @@ pub(crate) struct DriverStore {
     api: &'static Api,
     file: usize,
     turn: Mutex<()>,
-}
-
-/// Threads and cache for such files: none, and one of their own.
-pub(crate) fn context() -> Result<Context> {
-    Ok(Context::builder().threads(0).background(0).build()?)
 }
 
 impl DriverStore {

@@ -1,14 +1,15 @@
 //! Files: create, open, get, specific, close.
 
 use crate::abi::*;
-use crate::driver_store::{self, DriverStore};
+use crate::driver_store::DriverStore;
 use crate::fault::{Fault, Result, answer, checked, done};
 use crate::file_lists::{self, Driver};
 use crate::handle::{Handle, Kind, List, OpenFile, close, count_call, put_text, text};
 use crate::introspect;
 use crate::library::Api;
+use crate::settings::Settings;
 use crate::slots;
-use pumice_engine::file::{Cache, File as Engine};
+use pumice_engine::file::File as Engine;
 use pumice_engine::open_files::{Opening, open_path};
 use pumice_engine::version::CreateOptions;
 use pumice_engine::{Error, ErrorKind};
@@ -16,11 +17,6 @@ use pumice_store::{MemoryStore, Store};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The chunk cache that all files of all libraries share.
-pub(crate) fn cache() -> Cache {
-    pumice::Context::global().cache()
-}
 
 fn failed(action: &str, name: &str) -> impl FnOnce(std::io::Error) -> Fault {
     let action = format!("{action} {name}");
@@ -46,6 +42,7 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
         // SAFETY: as above.
         let name = unsafe { text(name)? };
         let options = file_lists::creation(api, fcpl, fapl)?;
+        let settings = Settings::of(api, fapl)?;
         let flags = flags | file_flags::RDWR;
         let opening = match flags & file_flags::TRUNC != 0 {
             true => Opening::Create,
@@ -57,12 +54,12 @@ pub(crate) unsafe extern "C" fn create<const SLOT: usize>(
             Driver::Memory { saved: false } => {
                 let store = Arc::new(MemoryStore::default());
                 memory = Some(store.clone());
-                Engine::create(store, cache(), &options)?
+                Engine::create(store, settings.cache()?, &options)?
             }
             Driver::Path => on_path(api, name, opening, fapl, &options)?,
             Driver::Other => {
                 let store = Arc::new(DriverStore::open(api, name, flags, fapl)?);
-                Engine::create(store, driver_store::context()?.cache(), &options)?
+                Engine::create(store, settings.cache_without_threads()?, &options)?
             }
             Driver::Family(bytes) => {
                 let options = CreateOptions { member_size: Some(bytes), ..options };
@@ -82,7 +79,8 @@ fn on_path(
     options: &CreateOptions,
 ) -> Result<Arc<Engine>> {
     let locking = file_lists::locking(api, fapl)?;
-    let engine = open_path(Path::new(name), opening, cache(), locking, options);
+    let cache = Settings::of(api, fapl)?.cache()?;
+    let engine = open_path(Path::new(name), opening, cache, locking, options);
     Ok(engine.map_err(|error| match error.kind() {
         // The path is in the message already; libhdf5 says it like this.
         ErrorKind::Io => error,
@@ -102,6 +100,7 @@ fn given(
     file.memory = memory;
     if let Ok(Driver::Other) = file_lists::driver(api, fapl) {
         file.close_at_once();
+        file.apart = false;
     }
     Handle::new(Arc::new(file), Kind::File, Some("/".into())).give()
 }
@@ -125,12 +124,13 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
         let name = unsafe { text(name)? };
         let writes = flags & file_flags::RDWR != 0;
         let mut options = file_lists::access(api, fapl)?;
+        let settings = Settings::of(api, fapl)?;
         options.swmr = flags & (file_flags::SWMR_READ | file_flags::SWMR_WRITE) != 0;
         let mut memory = None;
         let engine = match file_lists::driver(api, fapl)? {
             Driver::Other => {
                 let store = Arc::new(DriverStore::open(api, name, flags, fapl)?);
-                Engine::open_for(store, driver_store::context()?.cache(), writes, &options)?
+                Engine::open_for(store, settings.cache_without_threads()?, writes, &options)?
             }
             Driver::Memory { saved }
                 if !(saved && writes) || file_lists::image(api, fapl)?.is_some() =>
@@ -142,7 +142,7 @@ pub(crate) unsafe extern "C" fn open<const SLOT: usize>(
                 let store = Arc::new(MemoryStore::new(bytes));
                 memory = Some(store.clone());
                 let store: Arc<dyn Store> = store;
-                Engine::open_for(store, cache(), writes, &options)?
+                Engine::open_for(store, settings.cache()?, writes, &options)?
             }
             _ => {
                 let opening = if writes { Opening::Edit } else { Opening::Read };

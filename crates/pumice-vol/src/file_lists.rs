@@ -5,10 +5,14 @@ use crate::fault::{Fault, Result, checked};
 use crate::group;
 use crate::handle::Handle;
 use crate::library::Api;
+use crate::settings::Settings;
+use crate::slots::SLOTS;
+use pumice::CacheOptions as DatasetOptions;
 use pumice_engine::version::{CreateOptions, LibraryVersion, SpaceOptions};
 use pumice_format::messages::FileSpaceStrategy;
 use pumice_store::Locking;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 /// Where a file's bytes are to be.
 pub(crate) enum Driver {
@@ -128,11 +132,62 @@ pub(crate) fn access(api: &Api, fapl: Hid) -> Result<CreateOptions> {
     if block != 2048 {
         options.metadata_block = Some(block);
     }
+    options.chunk_cache = chosen(api, fapl, true)?
+        .map(|(bytes, weight)| DatasetOptions::default().chunk_cache(bytes, weight));
+    if let Some(durability) = Settings::of(api, fapl)?.durability() {
+        options.durability = durability;
+    }
     if alignment > 1 {
         options.alignment =
             Some(pumice_medium::allocator::Alignment { threshold, bytes: alignment });
     }
     Ok(options)
+}
+
+/// Sizes and weights of chunk caches that a fresh list of a libhdf5 has: they are nobody's wish.
+static USUAL: [OnceLock<[(usize, f64); 2]>; SLOTS] = [const { OnceLock::new() }; SLOTS];
+
+/// `rdcc_nbytes` and `rdcc_w0` of a list.
+fn chunk_cache(api: &Api, list: Hid, of_file: bool) -> Result<(usize, f64)> {
+    let (mut none, mut slots, mut bytes, mut weight) = (0, 0, 0, 0.0);
+    // SAFETY: plain calls with a list that is open, and places of the right types.
+    let got = unsafe {
+        match of_file {
+            true => (api.H5Pget_cache)(list, &mut none, &mut slots, &mut bytes, &mut weight),
+            false => (api.H5Pget_chunk_cache)(list, &mut slots, &mut bytes, &mut weight),
+        }
+    };
+    checked(got, "H5Pget_chunk_cache")?;
+    Ok((bytes, weight))
+}
+
+/// What a list says that a fresh one does not.
+fn chosen(api: &Api, list: Hid, of_file: bool) -> Result<Option<(u64, f64)>> {
+    if list == DEFAULT {
+        return Ok(None);
+    }
+    let usual = |class, of_file| {
+        let fresh = checked(api.new_list(class), "H5Pcreate")?;
+        let found = chunk_cache(api, fresh, of_file);
+        // SAFETY: the list is ours.
+        unsafe { (api.H5Pclose)(fresh) };
+        found
+    };
+    let known = match USUAL[api.slot].get() {
+        Some(known) => known,
+        None => {
+            let of_datasets = usual(c"H5P_CLS_DATASET_ACCESS_ID_g", false)?;
+            let of_files = usual(c"H5P_CLS_FILE_ACCESS_ID_g", true)?;
+            USUAL[api.slot].get_or_init(|| [of_datasets, of_files])
+        }
+    };
+    let found = chunk_cache(api, list, of_file)?;
+    Ok((found != known[usize::from(of_file)]).then_some((found.0 as u64, found.1)))
+}
+
+/// `rdcc_nbytes` and `rdcc_w0` that a dataset access list asks for.
+pub(crate) fn chunk_cache_of_dataset(api: &Api, dapl: Hid) -> Result<Option<(u64, f64)>> {
+    chosen(api, dapl, false)
 }
 
 /// What a creation list and an access list ask for.

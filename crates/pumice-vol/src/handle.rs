@@ -7,7 +7,7 @@
 use crate::abi::*;
 use crate::fault::{Fault, Result, checked};
 use crate::library::Api;
-use pumice_engine::dataset::DatasetState;
+use pumice_engine::dataset::{DatasetState, Handle as Held};
 use pumice_engine::file::File as Engine;
 use pumice_engine::object::Object;
 use pumice_engine::{attribute, group};
@@ -42,6 +42,8 @@ pub(crate) struct OpenFile {
     pointer: AtomicUsize,
     /// Whether closing it was tried before.
     tried: AtomicBool,
+    /// Whether its bytes are reached without libhdf5, so that reads and writes need not have its lock.
+    pub(crate) apart: bool,
 }
 
 impl OpenFile {
@@ -66,6 +68,7 @@ impl OpenFile {
             unnamed,
             pointer,
             tried: AtomicBool::new(false),
+            apart: true,
         }
     }
 
@@ -231,7 +234,7 @@ impl Drop for List {
 pub(crate) enum Kind {
     File,
     Group(Arc<Object>),
-    Dataset(Arc<DatasetState>),
+    Dataset(Held),
     Datatype(Arc<Object>, Datatype),
     Attribute(Open),
 }
@@ -320,7 +323,7 @@ impl Handle {
 
     pub(crate) fn dataset(&self) -> Result<&Arc<DatasetState>> {
         match &self.kind {
-            Kind::Dataset(state) => Ok(state),
+            Kind::Dataset(held) => Ok(held.state()),
             _ => Err(Fault::Invalid("not a dataset".into())),
         }
     }
@@ -422,7 +425,7 @@ pub(crate) fn open(
     } else if object.has(kind::LAYOUT) {
         let engine = &file.engine;
         let open = || DatasetState::open(engine, object);
-        Kind::Dataset(engine.dataset(object.address(), open)?)
+        Kind::Dataset(Held::new(engine.dataset(object.address(), open)?))
     } else if object.has(kind::DATATYPE) {
         Kind::Datatype(object.clone(), attribute::object_datatype(&file.engine, object)?)
     } else {

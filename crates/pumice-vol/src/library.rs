@@ -7,6 +7,7 @@
 
 use crate::abi::*;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 
 /// Declares the table of functions and how it is filled.
 macro_rules! api {
@@ -17,6 +18,8 @@ macro_rules! api {
             /// The number of the slot whose callbacks belong to it.
             pub(crate) slot: usize,
             handle: usize,
+            lock: Option<Lock>,
+            usual_transfer: OnceLock<Hid>,
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
@@ -26,6 +29,8 @@ macro_rules! api {
                 Ok(Self {
                     slot,
                     handle,
+                    lock: Lock::of(handle),
+                    usual_transfer: OnceLock::new(),
                     $($name: {
                         let mut found = symbol(handle, concat!(stringify!($name), "\0"));
                         if found.is_null() {
@@ -78,6 +83,13 @@ api! {
     H5Tclose: fn(Hid) -> Herr;
     H5Tvlen_create: fn(Hid) -> Hid;
     H5Sencode2: fn(Hid, *mut c_void, *mut usize, Hid) -> Herr;
+    H5Rget_type: fn(*const c_void) -> c_int;
+    H5Rcreate_object: fn(Hid, *const c_char, Hid, *mut c_void) -> Herr;
+    H5Rcreate_region: fn(Hid, *const c_char, Hid, Hid, *mut c_void) -> Herr;
+    H5Rcreate_attr: fn(Hid, *const c_char, *const c_char, Hid, *mut c_void) -> Herr;
+    H5Ropen_object: fn(*mut c_void, Hid, Hid) -> Hid;
+    H5Ropen_region: fn(*mut c_void, Hid, Hid) -> Hid;
+    H5Rget_attr_name: fn(*const c_void, *mut c_char, usize) -> isize;
     H5Sclose: fn(Hid) -> Herr;
     H5Screate: fn(c_int) -> Hid;
     H5Screate_simple: fn(c_int, *const Hsize, *const Hsize) -> Hid;
@@ -102,6 +114,10 @@ api! {
     H5Pset: fn(Hid, *const c_char, *const c_void) -> Herr;
     H5Pinsert2: fn(Hid, *const c_char, usize, *mut c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void, *const c_void) -> Herr;
     H5Pset_vol: fn(Hid, Hid, *const c_void) -> Herr;
+    H5Pget_vol_info: fn(Hid, *mut *mut c_void) -> Herr;
+    H5VLregister_connector: fn(*const c_void, Hid) -> Hid;
+    H5Pget_cache: fn(Hid, *mut c_int, *mut usize, *mut usize, *mut f64) -> Herr;
+    H5Pget_chunk_cache: fn(Hid, *mut usize, *mut usize, *mut f64) -> Herr;
     H5Pget_layout: fn(Hid) -> c_int;
     H5Pset_layout: fn(Hid, c_int) -> Herr;
     H5Pget_chunk: fn(Hid, c_int, *mut Hsize) -> c_int;
@@ -196,7 +212,72 @@ fn symbol(handle: usize, name: &'static str) -> *mut c_void {
     unsafe { libc::dlsym(handle as *mut c_void, name.as_ptr().cast()) }
 }
 
+/// The functions that give back the lock of a library for a while; only builds with the lock have them.
+#[derive(Clone, Copy)]
+struct Lock {
+    release: unsafe extern "C" fn(*mut c_uint) -> Herr,
+    acquire: unsafe extern "C" fn(c_uint, *mut bool) -> Herr,
+}
+
+impl Lock {
+    fn of(handle: usize) -> Option<Self> {
+        let release = symbol(handle, "H5TSmutex_release\0");
+        let acquire = symbol(handle, "H5TSmutex_acquire\0");
+        if release.is_null() || acquire.is_null() {
+            return None;
+        }
+        // SAFETY: functions of these names have these signatures.
+        unsafe {
+            Some(Self {
+                release: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_uint) -> Herr,
+                >(release),
+                acquire: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(c_uint, *mut bool) -> Herr,
+                >(acquire),
+            })
+        }
+    }
+
+    /// Takes the lock so many times, as soon as nobody has it.
+    fn take(self, count: c_uint) {
+        for attempt in 0u32.. {
+            let mut taken = false;
+            // SAFETY: a plain call with a place for the answer; it does not wait.
+            if unsafe { (self.acquire)(count, &mut taken) } < 0 || taken {
+                return;
+            }
+            match attempt {
+                0..64 => std::thread::yield_now(),
+                _ => std::thread::sleep(std::time::Duration::from_micros(20)),
+            }
+        }
+    }
+}
+
+/// A lock that is taken again, whatever happens meanwhile.
+struct Lent(Lock, c_uint);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.take(self.1);
+    }
+}
+
 impl Api {
+    /// Works without the library's lock, so that other threads of the program get into it. The work calls no function of
+    /// the library, and uses nothing that the program could close meanwhile.
+    pub(crate) fn unlocked<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(lock) = self.lock else { return work() };
+        let mut count = 0;
+        // SAFETY: a plain call with a place for how often the lock was taken; this thread has it, as a callback runs.
+        let released = unsafe { (lock.release)(&mut count) };
+        let _lent = (released >= 0 && count > 0).then(|| Lent(lock, count));
+        work()
+    }
+
     /// The library that a return address lies in.
     pub(crate) fn of_caller(slot: usize, caller: usize) -> Result<Self, String> {
         let (handle, _) = library_at(caller)?;
@@ -224,6 +305,11 @@ impl Api {
         // SAFETY: a plain call with places for three numbers.
         unsafe { (self.H5get_libversion)(&mut major, &mut minor, &mut release) };
         major
+    }
+
+    /// The list of transfers that programs mean by `H5P_DEFAULT`.
+    pub(crate) fn usual_transfer(&self) -> Hid {
+        *self.usual_transfer.get_or_init(|| self.constant(c"H5P_LST_DATASET_XFER_ID_g"))
     }
 
     /// The value of a variable that holds an identifier, such as `H5E_VOL_g`; [`INVALID`] if there is none.

@@ -226,7 +226,7 @@ unsafe fn transfer(
     done(source.api(), c"link move", || {
         count_call();
         check_list(source.api(), lapl, LINK_ACCESS)?;
-        source.changing_objects()?;
+        target.changing_objects()?;
         // SAFETY: as for `create`: both have names.
         let (old, new) =
             unsafe { (text((*from).data.by_name.name)?, text((*to).data.by_name.name)?) };
@@ -234,8 +234,10 @@ unsafe fn transfer(
         let (at, found) = link_at(source, old)?;
         let to = parent(target, new, intermediate)?;
         let engine = &to.file.engine;
-        if !Arc::ptr_eq(&at.file.engine, engine) {
-            return Err(Fault::Invalid("links do not move between files".into()));
+        let elsewhere = !Arc::ptr_eq(&at.file.engine, engine);
+        if elsewhere && (moves || matches!(found.target, LinkTarget::Hard { .. })) {
+            let what = "links do not move between files, nor are hard links copied";
+            return Err(Fault::Invalid(what.into()));
         }
         if group::link(engine, &to.group, &to.name)?.is_some() {
             return Err(Fault::Exists(format!(

@@ -5,32 +5,81 @@
 //! without pointers never come here: the engine reads and writes the program's memory itself.
 
 use crate::fault::{Fault, Result};
+use crate::references::{self, Links};
 use pumice_space::{Extent, Selection};
 use pumice_types::heaped::{put_reference, reference_of};
-use pumice_types::{Datatype, Heaped, Member, VarLen, VarLenKind};
+use pumice_types::{Compound, Datatype, Heaped, Member, VarLen, VarLenKind};
 use std::ffi::{c_char, c_void};
 
 /// Bytes of a reference into a heap.
 const REFERENCE: u32 = 16;
 
-/// The type of the same elements with references into a heap in place of pointers.
-pub(crate) fn heaped_type(memory: &Datatype) -> Datatype {
-    match memory {
-        fixed if !fixed.has_varlen() => fixed.clone(),
-        Datatype::VarLen(varlen) => Datatype::VarLen(VarLen {
-            size: REFERENCE,
-            kind: varlen.kind,
-            base: Box::new(heaped_type(&varlen.base)),
-        }),
-        Datatype::Array(array) => Datatype::array(heaped_type(&array.base), array.dims.clone()),
-        Datatype::Compound(compound) => {
-            let members = compound.members.iter();
-            Datatype::compound(
-                members.map(|member| (member.name.clone(), heaped_type(&member.datatype))),
-            )
+/// Whether elements cannot be copied between a program and the engine as bytes.
+pub(crate) fn are_walked(memory: &Datatype) -> bool {
+    memory.has_varlen() || references::are_in(memory)
+}
+
+/// The type of elements in memory as the engine has them, if a file has them by the type `file`: references into a heap in
+/// place of pointers, and the file's references in place of those of HDF5 1.12.
+pub(crate) fn heaped_type(memory: &Datatype, file: &Datatype) -> Datatype {
+    match (memory, file) {
+        (Datatype::Reference(class), Datatype::Reference(_)) if references::is_in_memory(class) => {
+            file.clone()
         }
-        other => other.clone(),
+        (Datatype::VarLen(varlen), _) => {
+            let inner = match file {
+                Datatype::VarLen(file) => &file.base,
+                _ => &varlen.base,
+            };
+            let base = Box::new(heaped_type(&varlen.base, inner));
+            Datatype::VarLen(VarLen { size: REFERENCE, kind: varlen.kind, base })
+        }
+        (Datatype::Array(array), _) if are_walked(memory) => {
+            let inner = match file {
+                Datatype::Array(file) => &file.base,
+                _ => &array.base,
+            };
+            Datatype::array(heaped_type(&array.base, inner), array.dims.clone())
+        }
+        (Datatype::Compound(compound), _) if are_walked(memory) => {
+            let there = |name: &str| match file {
+                Datatype::Compound(file) => file.members.iter().find(|member| member.name == name),
+                _ => None,
+            };
+            Datatype::compound(compound.members.iter().map(|member| {
+                let inner = there(&member.name).map_or(&member.datatype, |there| &there.datatype);
+                (member.name.clone(), heaped_type(&member.datatype, inner))
+            }))
+        }
+        (other, _) => other.clone(),
     }
+}
+
+/// Members of a compound in memory beside those that the engine has.
+fn members<'a>(
+    compound: &'a Compound,
+    heaped: &'a Datatype,
+) -> Result<impl Iterator<Item = (&'a Member, &'a Datatype)>> {
+    match heaped {
+        Datatype::Compound(heaped) if heaped.members.len() == compound.members.len() => {
+            let types = heaped.members.iter().map(|member| &member.datatype);
+            Ok(compound.members.iter().zip(types))
+        }
+        _ => Err(short()),
+    }
+}
+
+/// The type of an array's or a sequence's elements as the engine has them.
+fn base(heaped: &Datatype) -> Result<&Datatype> {
+    match heaped {
+        Datatype::Array(array) => Ok(&array.base),
+        Datatype::VarLen(varlen) => Ok(&varlen.base),
+        _ => Err(short()),
+    }
+}
+
+fn links<'a>(links: Option<Links<'a>>) -> Result<Links<'a>> {
+    links.ok_or_else(|| Fault::Unsupported("references in fill values".into()))
 }
 
 /// Calls `visit` with every run of selected places: which elements of the memory, and which of the values.
@@ -63,37 +112,41 @@ pub(crate) fn each_place(
 /// Puts one element into the memory of a program.
 ///
 /// # Safety
-/// `to` has room for an element of `memory`, and `from` one of `heaped_type(memory)`.
+/// `to` has room for an element of `memory`, and `from` is one of `heaped`, which is [`heaped_type`] of it.
 pub(crate) unsafe fn export(
-    memory: &Datatype,
+    (memory, heaped): (&Datatype, &Datatype),
     from: &[u8],
     heap: &[u8],
     to: *mut u8,
+    file: Option<Links<'_>>,
 ) -> Result<()> {
     match memory {
         Datatype::VarLen(varlen) => {
             // SAFETY: the caller's promise.
-            unsafe { export_sequence(varlen, from, heap, to) }
+            unsafe { export_sequence((varlen, heaped), from, heap, to, file) }
         }
-        Datatype::Array(array) if array.base.has_varlen() => {
-            let (size, step) = (heaped_type(&array.base).size(), array.base.size());
-            for (at, one) in from.chunks_exact(size.max(1)).enumerate() {
+        Datatype::Array(array) if are_walked(&array.base) => {
+            let (inner, step) = (base(heaped)?, array.base.size());
+            for (at, one) in from.chunks_exact(inner.size().max(1)).enumerate() {
                 // SAFETY: the element has as many of the base as the array says.
-                unsafe { export(&array.base, one, heap, to.add(at * step))? };
+                unsafe { export((&array.base, inner), one, heap, to.add(at * step), file)? };
             }
             Ok(())
         }
-        Datatype::Compound(compound) if memory.has_varlen() => {
+        Datatype::Compound(compound) if are_walked(memory) => {
             // Without gaps there, with gaps here.
             let mut at = 0;
-            for Member { datatype, offset, .. } in &compound.members {
-                let size = heaped_type(datatype).size();
-                let part = from.get(at..at + size).ok_or_else(short)?;
+            for (Member { datatype, offset, .. }, inner) in members(compound, heaped)? {
+                let part = from.get(at..at + inner.size()).ok_or_else(short)?;
                 // SAFETY: a member lies inside of its compound, which was checked when the type was decoded.
-                unsafe { export(datatype, part, heap, to.add(*offset as usize))? };
-                at += size;
+                unsafe { export((datatype, inner), part, heap, to.add(*offset as usize), file)? };
+                at += inner.size();
             }
             Ok(())
+        }
+        Datatype::Reference(class) if references::is_in_memory(class) && memory != heaped => {
+            // SAFETY: the caller's promise.
+            unsafe { links(file)?.export(heaped, from, to) }
         }
         other => {
             let part = from.get(..other.size()).ok_or_else(short)?;
@@ -110,9 +163,14 @@ fn short() -> Fault {
 
 /// # Safety
 /// As [`export`]: `to` has room for a pointer, or for a count and a pointer.
-unsafe fn export_sequence(varlen: &VarLen, from: &[u8], heap: &[u8], to: *mut u8) -> Result<()> {
-    let base = heaped_type(&varlen.base);
-    let inner = VarLen { size: REFERENCE, kind: varlen.kind, base: Box::new(base.clone()) };
+unsafe fn export_sequence(
+    (varlen, heaped): (&VarLen, &Datatype),
+    from: &[u8],
+    heap: &[u8],
+    to: *mut u8,
+    file: Option<Links<'_>>,
+) -> Result<()> {
+    let Datatype::VarLen(inner) = heaped else { return Err(short()) };
     let payload = inner.payload(from, heap).map_err(pumice_engine::Error::from)?;
     if let VarLenKind::String { .. } = varlen.kind {
         let text = match payload {
@@ -129,6 +187,7 @@ unsafe fn export_sequence(varlen: &VarLen, from: &[u8], heap: &[u8], to: *mut u8
         unsafe { to.cast::<*mut u8>().write_unaligned(text) };
         return Ok(());
     }
+    let base = base(heaped)?;
     let count = payload.map_or(0, |payload| payload.len() / base.size().max(1));
     let mut block = std::ptr::null_mut();
     if let Some(payload) = payload.filter(|_| count > 0) {
@@ -139,7 +198,7 @@ unsafe fn export_sequence(varlen: &VarLen, from: &[u8], heap: &[u8], to: *mut u8
             block = allocate(bytes)?;
             std::ptr::write_bytes(block, 0, bytes);
             for (at, one) in payload.chunks_exact(base.size().max(1)).enumerate() {
-                export(&varlen.base, one, heap, block.add(at * step))?;
+                export((&varlen.base, base), one, heap, block.add(at * step), file)?;
             }
         }
     }
@@ -167,11 +226,16 @@ fn allocate(bytes: usize) -> Result<*mut u8> {
 /// Takes one element out of the memory of a program, and appends it.
 ///
 /// # Safety
-/// `from` leads to an element of `memory`, whose pointers lead to what the type says.
-pub(crate) unsafe fn import(memory: &Datatype, from: *const u8, to: &mut Heaped) -> Result<()> {
-    let mut element = Vec::with_capacity(heaped_type(memory).size());
+/// `from` leads to an element of `memory`, whose pointers lead to what the type says; `heaped` is [`heaped_type`] of it.
+pub(crate) unsafe fn import(
+    (memory, heaped): (&Datatype, &Datatype),
+    from: *const u8,
+    to: &mut Heaped,
+    file: Option<Links<'_>>,
+) -> Result<()> {
+    let mut element = Vec::with_capacity(heaped.size());
     // SAFETY: the caller's promise.
-    unsafe { take(memory, from, &mut element, &mut to.heap)? };
+    unsafe { take((memory, heaped), from, (&mut element, &mut to.heap), file)? };
     to.elements.extend_from_slice(&element);
     Ok(())
 }
@@ -179,30 +243,40 @@ pub(crate) unsafe fn import(memory: &Datatype, from: *const u8, to: &mut Heaped)
 /// # Safety
 /// As [`import`].
 unsafe fn take(
-    memory: &Datatype,
+    (memory, heaped): (&Datatype, &Datatype),
     from: *const u8,
-    element: &mut Vec<u8>,
-    heap: &mut Vec<u8>,
+    (element, heap): (&mut Vec<u8>, &mut Vec<u8>),
+    file: Option<Links<'_>>,
 ) -> Result<()> {
     match memory {
         Datatype::VarLen(varlen) => {
             // SAFETY: the caller's promise.
-            unsafe { take_sequence(varlen, from, element, heap) }
+            unsafe { take_sequence((varlen, heaped), from, (element, heap), file) }
         }
-        Datatype::Array(array) if array.base.has_varlen() => {
+        Datatype::Array(array) if are_walked(&array.base) => {
             let count = array.dims.iter().map(|&side| side as usize).product();
+            let types = (&*array.base, base(heaped)?);
             for at in 0..count {
                 // SAFETY: the element has as many of the base as the array says.
-                unsafe { take(&array.base, from.add(at * array.base.size()), element, heap)? };
+                unsafe { take(types, from.add(at * types.0.size()), (element, heap), file)? };
             }
             Ok(())
         }
-        Datatype::Compound(compound) if memory.has_varlen() => {
-            for Member { datatype, offset, .. } in &compound.members {
+        Datatype::Compound(compound) if are_walked(memory) => {
+            for (Member { datatype, offset, .. }, inner) in members(compound, heaped)? {
                 // SAFETY: a member lies inside of its compound.
-                unsafe { take(datatype, from.add(*offset as usize), element, heap)? };
+                unsafe {
+                    take((datatype, inner), from.add(*offset as usize), (element, heap), file)?;
+                }
             }
             Ok(())
+        }
+        Datatype::Reference(class) if references::is_in_memory(class) && memory != heaped => {
+            let Datatype::Reference(stored) = heaped else { return Err(short()) };
+            let at = element.len();
+            element.resize(at + heaped.size(), 0);
+            // SAFETY: the caller's promise.
+            unsafe { links(file)?.import(from, stored, &mut element[at..]) }
         }
         other => {
             // SAFETY: the caller's promise.
@@ -215,10 +289,10 @@ unsafe fn take(
 /// # Safety
 /// As [`import`]: `from` leads to a pointer, or to a count and a pointer.
 unsafe fn take_sequence(
-    varlen: &VarLen,
+    (varlen, heaped): (&VarLen, &Datatype),
     from: *const u8,
-    element: &mut Vec<u8>,
-    heap: &mut Vec<u8>,
+    (element, heap): (&mut Vec<u8>, &mut Vec<u8>),
+    file: Option<Links<'_>>,
 ) -> Result<()> {
     let mut reference = [0; REFERENCE as usize];
     let put = |reference: &mut [u8], count, place| {
@@ -242,10 +316,11 @@ unsafe fn take_sequence(
         let count = from.cast::<usize>().read_unaligned();
         let block = from.add(size_of::<usize>()).cast::<*const c_void>().read_unaligned();
         if !block.is_null() && count > 0 {
-            let step = varlen.base.size();
-            let mut inner = Vec::with_capacity(count * heaped_type(&varlen.base).size());
+            let types = (&*varlen.base, base(heaped)?);
+            let mut inner = Vec::with_capacity(count.saturating_mul(types.1.size()));
             for at in 0..count {
-                take(&varlen.base, block.cast::<u8>().add(at * step), &mut inner, heap)?;
+                let one = block.cast::<u8>().add(at * types.0.size());
+                take(types, one, (&mut inner, heap), file)?;
             }
             put(&mut reference, count as u64, heap.len() as u64)?;
             heap.extend(inner);
@@ -312,15 +387,19 @@ mod tests {
         let datatype = memory_type();
         let list = [c"one".as_ptr(), std::ptr::null(), c"".as_ptr()];
         let element = Element { number: 7, text: c"text".as_ptr(), count: 3, list: list.as_ptr() };
-        let mut heaped = Heaped::default();
+        let (inner, mut heaped) = (heaped_type(&datatype, &datatype), Heaped::default());
         // SAFETY: the element is of this type, its pointers lead to what the type says.
-        unsafe { import(&datatype, std::ptr::from_ref(&element).cast(), &mut heaped).unwrap() };
-        assert_eq!(heaped.elements.len(), heaped_type(&datatype).size());
+        unsafe {
+            import((&datatype, &inner), std::ptr::from_ref(&element).cast(), &mut heaped, None)
+                .unwrap();
+        }
+        assert_eq!(heaped.elements.len(), inner.size());
 
         let mut back = std::mem::MaybeUninit::<Element>::zeroed();
         // SAFETY: there is room for one element, and all of it is written but for the gap.
         let back = unsafe {
-            export(&datatype, &heaped.elements, &heaped.heap, back.as_mut_ptr().cast()).unwrap();
+            let to = back.as_mut_ptr().cast();
+            export((&datatype, &inner), &heaped.elements, &heaped.heap, to, None).unwrap();
             back.assume_init()
         };
         // SAFETY: what was made has the form of what was given; each block is freed once.

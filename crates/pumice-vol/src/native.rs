@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::creation::chunk_of;
 use crate::datatype_map::datatype_of;
 use crate::fault::{Fault, Result, done};
-use crate::handle::{Handle, count_call, put_text, text};
+use crate::handle::{Handle, count_call, text};
 use crate::introspect;
 use crate::location::place;
 use crate::memory;
@@ -292,7 +292,7 @@ unsafe fn read_chunk(handle: &Handle, state: &DatasetState, asked: *mut ChunkRea
 fn buffer_size(handle: &Handle, state: &DatasetState, asked: &BufferSize) -> Result<u64> {
     let memory_type = datatype_of(handle.api(), asked.datatype)?;
     let stored = state.read_heaped(&selected(handle, asked.space)?)?;
-    let heaped = memory::heaped_type(&memory_type);
+    let heaped = memory::heaped_type(&memory_type, state.datatype());
     let values = HeapedConversion::new(state.datatype(), &heaped)?.convert(&stored)?;
     memory::needed(&memory_type, &values, &heaped)
 }
@@ -505,7 +505,7 @@ pub(crate) unsafe extern "C" fn object(
                 0 => {
                     let asked = args.args.cast::<GetComment>().read();
                     let comment = comment(&found.object).unwrap_or_default();
-                    put_text(&comment, asked.buf, asked.room);
+                    put_bytes(&comment, asked.buf, asked.room);
                     put(asked.length, comment.len());
                 }
                 1 => {
@@ -523,6 +523,18 @@ pub(crate) unsafe extern "C" fn object(
         }
         Ok(())
     })
+}
+
+/// Puts a comment where a program wants it, with a null byte behind it if there is room: h5ls asks for exactly the text.
+///
+/// # Safety
+/// The buffer is null or has `size` bytes.
+unsafe fn put_bytes(text: &str, buffer: *mut c_char, size: usize) {
+    if !buffer.is_null() {
+        let bytes = text.bytes().chain([0]).take(size);
+        // SAFETY: the caller's promise.
+        bytes.enumerate().for_each(|(at, byte)| unsafe { *buffer.add(at) = byte as c_char });
+    }
 }
 
 fn comment(object: &Object) -> Option<String> {

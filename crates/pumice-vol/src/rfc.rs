@@ -19,12 +19,12 @@ use pumice::Dataset;
 use std::ffi::{c_int, c_uint};
 
 /// The library that a program uses, if one is loaded.
-fn library() -> Option<&'static Api> {
+pub(crate) fn library() -> Option<&'static Api> {
     slots::linked().or_else(slots::any)
 }
 
 /// The dataset behind an identifier.
-fn dataset(api: &Api, id: Hid) -> Result<(&'static Handle, Dataset)> {
+pub(crate) fn dataset(api: &Api, id: Hid) -> Result<(&'static Handle, Dataset)> {
     let handle = Handle::find(object_of(api, id));
     let handle = handle.ok_or_else(|| {
         Fault::Invalid("not a dataset that the Pumice connector has opened".into())
@@ -34,7 +34,10 @@ fn dataset(api: &Api, id: Hid) -> Result<(&'static Handle, Dataset)> {
 }
 
 /// Carries out a function that says only whether it succeeded.
-fn run(name: &'static std::ffi::CStr, body: impl FnOnce(&'static Api) -> Result<()>) -> Herr {
+pub(crate) fn run(
+    name: &'static std::ffi::CStr,
+    body: impl FnOnce(&'static Api) -> Result<()>,
+) -> Herr {
     match library() {
         Some(api) => done(api, name, || body(api)),
         None => FAIL,

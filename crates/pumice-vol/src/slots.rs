@@ -5,6 +5,7 @@
 
 use crate::abi::*;
 use crate::library::{Api, base_of};
+use crate::settings::{self, Settings};
 use crate::{
     attribute, blob, dataset, datatype, file, group, introspect, link, native, object, old_groups,
 };
@@ -84,10 +85,10 @@ pub(crate) fn class_for(caller: usize) -> Result<&'static Class, String> {
 
 const NONE: *const c_void = std::ptr::null();
 
-/// What the connector can do: all but maps, mounting, user-defined links, references to regions and attributes, threads in
+/// What the connector can do: all but maps, mounting, user-defined links, threads in
 /// libhdf5 and calls that do not wait.
-pub(crate) const CAPABILITIES: u64 = 0x1F_FFFF_FFFF
-    & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x10_0000 | 0x20_0000 | 0x1_0000_0000 | 0x4_0000_0000);
+pub(crate) const CAPABILITIES: u64 =
+    0x1F_FFFF_FFFF & !(0x1 | 0x2 | 0x4 | 0x2000 | 0x4000 | 0x1_0000_0000 | 0x4_0000_0000);
 
 fn made<const SLOT: usize>() -> Class {
     Class {
@@ -98,8 +99,8 @@ fn made<const SLOT: usize>() -> Class {
         cap_flags: CAPABILITIES,
         initialize: introspect::initialize::<SLOT> as *const c_void,
         terminate: introspect::terminate as *const c_void,
-        info_size: 0,
-        info: [NONE; 5],
+        info_size: size_of::<Settings>(),
+        info: settings::callbacks::<SLOT>(),
         wrap: [introspect::get_object as *const c_void, NONE, NONE, NONE, NONE],
         attr: [
             attribute::create as *const c_void,

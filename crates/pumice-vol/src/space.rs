@@ -209,7 +209,9 @@ pub(crate) fn transfer(api: &Api, extent: &Extent, file: Hid, memory: Hid) -> Re
         SPACE_ALL => Selection::all(),
         space => {
             let selection = selection(api, space)?;
-            if self::extent(api, space)?.dims().len() != dims.len() {
+            // SAFETY: a plain call.
+            let rank = unsafe { (api.H5Sget_simple_extent_ndims)(space) };
+            if checked(rank, "H5Sget_simple_extent_ndims")? as usize != dims.len() {
                 return Err(Fault::Invalid("a file dataspace of another rank".into()));
             }
             selection

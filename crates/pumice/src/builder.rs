@@ -64,7 +64,8 @@ pub struct DatasetBuilder {
     attribute_phase_change: Option<(u16, u16)>,
     access: Access,
     external: Vec<ExternalPiece>,
-    mappings: Vec<VirtualMapping>,
+    /// The parts of a virtual dataset; `None` for another.
+    mappings: Option<Vec<VirtualMapping>>,
 }
 
 /// A fill value, however it was given.
@@ -122,7 +123,7 @@ impl DatasetBuilder {
             attribute_phase_change: None,
             access: Access::default(),
             external: Vec::new(),
-            mappings: Vec::new(),
+            mappings: None,
         }
     }
 
@@ -456,7 +457,21 @@ impl DatasetBuilder {
         source: Selection,
     ) -> Self {
         let (file, dataset) = (file.into(), dataset.into());
-        self.mappings.push(VirtualMapping { file, dataset, source, target: part });
+        let mapping = VirtualMapping { file, dataset, source, target: part };
+        self.mappings.get_or_insert_default().push(mapping);
+        self
+    }
+
+    /// Makes the dataset virtual, even without [parts](Self::virtual_part): then every cell has the fill value.
+    ///
+    /// ```
+    /// let file = pumice::File::in_memory()?;
+    /// let none = file.new_dataset::<i32>().shape([3]).fill_value(7).virtual_dataset().create("none")?;
+    /// assert_eq!(none.read::<i32>(..)?, [7, 7, 7]);
+    /// # Ok::<(), pumice::Error>(())
+    /// ```
+    pub fn virtual_dataset(mut self) -> Self {
+        self.mappings.get_or_insert_default();
         self
     }
 }

@@ -1,13 +1,13 @@
 //! The resources that files share: worker threads and the chunk cache.
 
 use pumice_cache::{
-    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, Policy, PolicyKind, Pool,
-    Sizing, Stats,
+    ChunkCache, Config, Config as CacheConfig, CurvePoint, Inline, PerProcess, Policy, PolicyKind,
+    Pool, Sizing, Stats,
 };
 use pumice_engine::file::Cache;
 use pumice_engine::{Error, Result};
 use pumice_trace::trace::{self, TraceError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Threads and a chunk cache, shared by all files opened with it.
 ///
@@ -43,21 +43,13 @@ impl Context {
     /// The context of the process. A child of a fork has one of its own, because the threads of its
     /// parent do not exist there.
     pub fn global() -> Self {
-        static GLOBAL: Mutex<Option<(u32, Context)>> = Mutex::new(None);
-        let mut global = GLOBAL.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if let Some((owner, context)) = &*global
-            && *owner == process
-        {
-            return context.clone();
-        }
+        static GLOBAL: PerProcess<OnceLock<Context>> = PerProcess::new();
         // Without threads, work is done by the caller.
-        let context = Self::builder()
-            .build()
-            .unwrap_or_else(|_| Context { cache: ChunkCache::new(Config::default()) });
-        // The parent's context is left as it is.
-        std::mem::forget(global.replace((process, context.clone())));
-        context
+        let new = || {
+            let without = |_| Context { cache: ChunkCache::new(Config::default()) };
+            Self::builder().build().unwrap_or_else(without)
+        };
+        GLOBAL.here().get_or_init(new).clone()
     }
 
     /// The statistics of the cache.

@@ -4,6 +4,7 @@ import os
 import posixpath
 import weakref
 from collections.abc import ItemsView, KeysView, Mapping, MutableMapping, ValuesView
+from typing import Any
 
 import numpy as np
 
@@ -138,10 +139,10 @@ def array_of_sequences(data, dtype, base):
         array[()] = np.asarray(data, dtype=base)
         return array.view(dtype) if array.ndim else array
     items = [np.asarray(item, dtype=None if base.hasobject else base) for item in data]
-    array = np.empty(len(items), object)
+    found = np.empty(len(items), object)
     for at, item in enumerate(items):
-        array[at] = item
-    return array
+        found[at] = item
+    return found
 
 
 def _nested(data):
@@ -240,6 +241,8 @@ def _has(mapping, key):
 class KeysViewHDF5(KeysView):
     """The names of members or attributes."""
 
+    _mapping: Any
+
     def __str__(self):
         return f"<{type(self).__name__} {list(self)}>"
 
@@ -255,6 +258,8 @@ class KeysViewHDF5(KeysView):
 class ValuesViewHDF5(ValuesView):
     """The members or values."""
 
+    _mapping: Any
+
     def __contains__(self, value):
         return any(value == self._mapping.get(key) for key in self._mapping)
 
@@ -269,6 +274,8 @@ class ValuesViewHDF5(ValuesView):
 
 class ItemsViewHDF5(ItemsView):
     """The names with what they lead to."""
+
+    _mapping: Any
 
     def __contains__(self, item):
         key, value = item
@@ -307,7 +314,7 @@ class MutableMappingHDF5(MappingHDF5, MutableMapping):
 
 
 # The files that were opened for objects from other processes, by process and path.
-_files = weakref.WeakValueDictionary()
+_files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 
 def _reopened(path, name, options):

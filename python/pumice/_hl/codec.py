@@ -4,6 +4,8 @@ Numbers go straight between a file and the memory of an array. This module is fo
 any length, references, and compounds that have such.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .. import _pumice
@@ -214,7 +216,7 @@ def _encode_plain(tree, array, dtype):
 
 
 def _encode_references(tree, array, group):
-    natives = []
+    natives: list[Any] = []
     for item in array.reshape(-1):
         if not isinstance(item, Reference):
             if item is None or isinstance(item, int) and item == 0:

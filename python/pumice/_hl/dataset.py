@@ -7,9 +7,10 @@ import numpy as np
 
 from .. import _pumice
 from ..low import h5, h5d, h5r, h5t
-from . import base, codec, dtypes, filters, selections
-from .base import Empty, HLObject, product
+from . import base, codec, dtypes, selections
+from .base import Empty, HLObject
 from .defined import DefinedCells
+from .facts import DatasetFacts
 from .making import fill_option, make_new_dset
 from .views import AbstractView, AsStrView, AstypeWrapper, ChunkIterator, FieldsView, RegionProxy, readtime_dtype
 from .writing import _sequences_to_write, _strings_to_write, _structs_to_write
@@ -21,7 +22,7 @@ MPI = False
 _QUICK = frozenset(("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
 
-class Dataset(DefinedCells, HLObject):
+class Dataset(DatasetFacts, DefinedCells, HLObject):
     """An array in a file: index it to read, assign to write."""
 
     def __init__(self, bind, *, readonly=False):
@@ -29,174 +30,16 @@ class Dataset(DefinedCells, HLObject):
             raise ValueError(f"{bind} is not a DatasetID")
         super().__init__(bind)
         self._ds = bind.ds
+        self._get = bind.ds.get
         self._readonly = readonly
-        self._datatype = self._dtype = None
         # The kind of its numbers, if whole arrays of them are made natively; False until somebody has looked.
-        self._quick = False
-
-    # -- facts
+        self._quick: str | bool | None = False
 
     def _quick_kind(self):
         dtype, datatype = self.dtype, self._file_type
         plain = dtype.kind in "iuf" and dtype.isnative and dtype.metadata is None and datatype.class_number in (0, 1)
         self._quick = dtype.str[1:] if plain and dtype.str[1:] in _QUICK else None
         return self._quick
-
-    @property
-    def _file_type(self):
-        if self._datatype is None:
-            self._datatype = self._ds.datatype
-        return self._datatype
-
-    @property
-    def dtype(self):
-        """The dtype that elements are read as."""
-        if self._dtype is None:
-            self._dtype = dtypes.dtype_of(self._file_type)
-        return self._dtype
-
-    @property
-    def shape(self):
-        """The size along each axis; None for a dataset without elements. Assigning resizes."""
-        shape = self._ds.shape
-        return None if shape is None else tuple(shape)
-
-    @shape.setter
-    def shape(self, shape):
-        self.resize(shape)
-
-    @property
-    def ndim(self):
-        """How many axes there are."""
-        return self.id.rank
-
-    @property
-    def size(self):
-        """How many elements there are; None for a dataset without."""
-        shape = self._ds.shape
-        return None if shape is None else product(shape)
-
-    @property
-    def nbytes(self):
-        """How many bytes the elements take in memory."""
-        if self._is_empty:
-            return 0
-        return self.size * self.dtype.itemsize
-
-    @property
-    def maxshape(self):
-        """How large it can become along each axis; None for any size."""
-        return None if self._is_empty else tuple(self._ds.max_shape)
-
-    @property
-    def _is_empty(self):
-        return self._ds.shape is None
-
-    @property
-    def chunks(self):
-        """The shape of chunks; None if it has none."""
-        chunk = self._ds.chunk
-        return None if chunk is None else tuple(chunk)
-
-    @property
-    def _filters(self):
-        return filters.get_filters(self.id.get_create_plist())
-
-    @property
-    def filter_ids(self):
-        """The numbers of its filters."""
-        return tuple(number for number, _, _, _ in self._ds.filters)
-
-    @property
-    def filter_names(self):
-        """The names of its filters."""
-        plist = self.id.get_create_plist()
-        return tuple(plist.get_filter(at)[3].decode() for at in range(plist.get_nfilters()))
-
-    @property
-    def compression(self):
-        """The name of its compression; None if it has none."""
-        for name in ("gzip", "lzf", "szip"):
-            if name in self._filters:
-                return name
-        return None
-
-    @property
-    def compression_opts(self):
-        """The options of its compression."""
-        return self._filters.get(self.compression)
-
-    @property
-    def shuffle(self):
-        """Whether bytes of equal weight are stored together."""
-        return "shuffle" in self._filters
-
-    @property
-    def fletcher32(self):
-        """Whether chunks have a checksum."""
-        return "fletcher32" in self._filters
-
-    @property
-    def scaleoffset(self):
-        """The parameter of the scale-offset filter; None if it has none."""
-        found = self._filters.get("scaleoffset")
-        return None if found is None else found[1]
-
-    @property
-    def external(self):
-        """The files that hold its elements; None if its own does."""
-        if self._ds.layout != "external":
-            return None
-        return [(name, offset, size) for name, offset, size in self._ds.external()]
-
-    @property
-    def fillvalue(self):
-        """What cells hold that nobody has written."""
-        dtype = self.dtype
-        found = self._ds.fill()
-        if found is None:
-            if dtype.subdtype is not None:
-                return np.zeros(dtype.subdtype[1], dtype.subdtype[0])
-            string = h5t.check_string_dtype(dtype)
-            if string is not None and string.length is None:
-                return b""
-            return np.zeros((), dtype)[()]
-        elements, heap = found
-        return codec.decode_all(self._file_type, elements, heap, dtype, (), self.id.owner.group)[()]
-
-    @property
-    def is_virtual(self):
-        """Whether its cells are those of other datasets."""
-        return self._ds.layout == "virtual"
-
-    def virtual_sources(self):
-        """The parts of a virtual dataset."""
-        from .vds import VDSmap
-
-        if not self.is_virtual:
-            raise RuntimeError("Not a virtual dataset")
-        plist = self.id.get_create_plist()
-        return [
-            VDSmap(plist.get_virtual_vspace(at), plist.get_virtual_filename(at), plist.get_virtual_dsetname(at),
-                   plist.get_virtual_srcspace(at))
-            for at in range(plist.get_virtual_count())
-        ]  # fmt: skip
-
-    @property
-    def dims(self):
-        """Its axes: labels and scales."""
-        from .dims import DimensionManager
-
-        return DimensionManager(self)
-
-    @property
-    def is_scale(self):
-        """Whether it is a dimension scale."""
-        return self._ds.is_scale()
-
-    def make_scale(self, name=""):
-        """Makes it a dimension scale."""
-        self._ds.make_scale(name.decode() if isinstance(name, bytes) else name)
 
     # -- other forms
 
@@ -224,14 +67,16 @@ class Dataset(DefinedCells, HLObject):
         return _Reader(self)
 
     def __getitem__(self, args, new_dtype=None):
-        if not isinstance(args, tuple):
-            args = (args,)
         if new_dtype is None:
-            kind = self._quick if self._quick is not False else self._quick_kind()
+            kind = self._quick
+            if kind is False:
+                kind = self._quick_kind()
             if kind is not None:
-                found = self._ds.get(args, kind)
+                found = self._get(args, kind)
                 if found is not None:
                     return found
+        if not isinstance(args, tuple):
+            args = (args,)
         names = tuple(one for one in args if isinstance(one, str))
         if names:
             return self._getitem_fields(args, names, new_dtype)
@@ -264,7 +109,7 @@ class Dataset(DefinedCells, HLObject):
         if len(args) == 1 and isinstance(args[0], h5r.RegionReference):
             space = h5r.get_region(args[0], self.id)
             if space.get_select_npoints() == 0:
-                return self._read(selections.Selection((), native=_pumice.Selection.none()), (0,), dtype)
+                return Empty(self.dtype)
             return self._read(selections.SimpleSelection(()), (), dtype)[()]
         raise ValueError("Illegal slicing argument for scalar dataspace")
 
@@ -293,12 +138,25 @@ class Dataset(DefinedCells, HLObject):
         datatype = self._file_type
         string = datatype.class_number == 9 and datatype.tree[0] == "vlen-string"
         if string and dtype.kind in "OT":
-            found = self._ds.read_strings(selection.native, dtype.kind == "T")
-            if dtype.kind == "T":
-                return np.array(found, dtype=dtype).reshape(shape)
-            return codec.objects(found, len(found), dtype).reshape(shape)
+            array = np.empty(shape, dtype)
+            read = self._ds.read_static_texts(selection.native, array) if dtype.kind == "T" else (
+                self._ds.read_texts(selection.native, array, "bytes")
+            )
+            if read:
+                return array
         elements, heap = self._ds.read_heaped(selection.native)
         return codec.decode_all(datatype, elements, heap, dtype, shape, self.id.owner.group)
+
+    def _read_text(self, args, encoding):
+        """Strings of any length as an array of str; None if there are others, or if they are no text of the encoding."""
+        datatype, shape = self._file_type, self._ds.shape
+        if not shape or encoding not in ("utf-8", "ascii") or datatype.class_number != 9 or datatype.tree[0] != "vlen-string":
+            return None
+        selection = selections.select(tuple(shape), args, dataset=self)
+        array = np.empty(selection.array_shape, object)
+        if selection.nselect == 0 or not self._ds.read_texts(selection.native, array, encoding):
+            return None
+        return array if array.ndim else array[()]
 
     def read_direct(self, dest, source_sel=None, dest_sel=None):
         """Reads cells straight into cells of an array."""
@@ -484,7 +342,7 @@ class Dataset(DefinedCells, HLObject):
         tree = datatype.tree
         group = self.id.owner.group
         if tree[0] == "vlen-string":
-            self._ds.write_strings(selection.native, array.reshape(-1).tolist())
+            self._write_strings(selection, np.ascontiguousarray(array))
             return
         if tree[0] == "compound" and array.dtype.names is not None and datatype.has_varlen:
             missing = {member[0] for member in tree[2]} - set(array.dtype.names)
@@ -493,6 +351,12 @@ class Dataset(DefinedCells, HLObject):
                 return
         elements, heap = codec.encode_all(datatype, array, group, self.dtype)
         self._ds.write_heaped(selection.native, elements, codec.NO_BYTES if heap is None else heap)
+
+    def _write_strings(self, selection, array):
+        if array.dtype.kind == "O":
+            self._ds.write_texts(selection.native, array)
+        elif array.dtype.kind != "T" or not self._ds.write_static_texts(selection.native, array):
+            self._ds.write_strings(selection.native, array.reshape(-1).tolist())
 
     def _merge(self, selection, array, datatype):
         """Writes some members of compounds, the others of which have parts of any length."""

@@ -1,11 +1,21 @@
 """What datasets have beyond h5py's: defined cells, batches, and forms for other libraries."""
 
+from typing import Any
+
 from .. import _pumice
 from . import selections
 
 
 class DefinedCells:
     """The part of a dataset that knows which cells are defined."""
+
+    # The kind of its numbers for sparse arrays; False until somebody has looked.
+    _kind: str | bool | None = False
+
+    # What the dataset itself has.
+    _ds: _pumice.Dataset
+    shape: Any
+    size: Any
 
     @property
     def sparse(self):
@@ -33,6 +43,14 @@ class DefinedCells:
         ``sum``, or are an ``error``.
         """
         self.sparse.define(coordinates, values, duplicates)
+
+    def read_cells(self, coordinates):
+        """The values of cells by their coordinates (a row for each axis), the fill value where none is defined."""
+        return self.sparse.at(coordinates)
+
+    def erase_cells(self, coordinates):
+        """Makes cells undefined by their coordinates, a row for each axis."""
+        self.sparse.erase_at(coordinates)
 
     def append(self, value, axis=0):
         """Lets an axis grow and writes a batch there: an array, a masked one, a sparse one; returns its range.

@@ -1,6 +1,7 @@
 """Compression: h5py's names and hdf5plugin's objects."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -178,9 +179,9 @@ def fill(options, shape, dtype, chunks, compression, compression_opts, shuffle, 
     scale = _scale(scaleoffset, dtype)
     if scale is not None and fletcher32 and dtype.kind == "f":
         raise ValueError("fletcher32 cannot be used with potentially lossy scale/offset filter")
-    if external and (chunks or compression or shuffle or fletcher32 or scale or maxshape):
+    if external and (chunks or compression or shuffle or fletcher32 or scale):
         raise ValueError("External datasets have no chunks and no filters")
-    filtered = bool(compression or shuffle or fletcher32 or scale or maxshape is not None)
+    filtered = bool(compression or shuffle or fletcher32 or scale or maxshape is not None and not external)
     if chunks is False and filtered:
         raise ValueError("Chunked format required for given storage options")
     if chunks is True or chunks is None and filtered:
@@ -188,7 +189,7 @@ def fill(options, shape, dtype, chunks, compression, compression_opts, shuffle, 
     if not chunks:
         return
     options["chunk"] = [int(side) for side in chunks]
-    filters = []
+    filters: list[Any] = []
     if shuffle and scale is None:
         filters.append((h5z.FILTER_SHUFFLE, True, []))
     known = _compression(compression, compression_opts, dtype) if compression is not None else None
@@ -206,6 +207,23 @@ def fill(options, shape, dtype, chunks, compression, compression_opts, shuffle, 
     if fletcher32:
         filters.append((h5z.FILTER_FLETCHER32, False, []))
     options["filters"] = filters
+
+
+# The number of the location filter.
+LOCATION = 302
+
+
+def of_locations(compression):
+    """The filters of the locations of a sparse dataset: the location filter, alone (``True``), with a compression behind
+    it, or none at all (``False``)."""
+    if compression is False:
+        return []
+    filters: list[Any] = [(LOCATION, True, [])]
+    if compression is not True:
+        given: dict[str, Any] = {}
+        fill(given, (1,), np.dtype("u1"), (1,), compression, None, None, None, None, None, None, False)
+        filters += given["filters"]
+    return filters
 
 
 def get_filters(plist):

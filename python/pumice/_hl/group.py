@@ -10,6 +10,7 @@ from ..low.h5l import walk_links
 from . import base, dtypes
 from .base import HLObject, MutableMappingHDF5
 from .datatype import Datatype
+from .making import access_of
 
 
 class HardLink:
@@ -161,6 +162,7 @@ class Group(MutableMappingHDF5, HLObject):
                 raise TypeError(f"Datatypes do not exactly match (existing {found.dtype} vs new {dtype})")
         elif not np.can_cast(np.dtype(dtype), found.dtype):
             raise TypeError(f"Datatypes cannot be safely cast (existing {found.dtype} vs new {dtype})")
+        found.id.access = access_of(self, **kwds)
         return found
 
     def create_dataset_like(self, name, other, **kwupdate):

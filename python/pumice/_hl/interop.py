@@ -178,8 +178,8 @@ def dataset_html(dataset):
     if not dataset:
         return html.escape(repr(dataset))
     facts = [("shape", dataset.shape), ("dtype", dataset.dtype), ("chunks", dataset.chunks)]
-    if dataset.compression is not None:
-        facts.append(("compression", dataset.compression))
+    if dataset.filter_ids:
+        facts.append(("filters", ", ".join(dataset.filter_names)))
     picture = ""
     if dataset.is_sparse:
         count = dataset.nnz

@@ -4,6 +4,7 @@ import functools
 import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Loader:
         self.batch, self.shuffle, self.seed, self.block, self.ahead = batch, shuffle, seed, block, ahead
         self.rank, self.world, self.drop_last, self.transform = rank, world, drop_last, transform
         self.rows = None if rows is None else np.asarray(rows)
-        self.length = lengths.pop() if rows is None else len(self.rows)
+        self.length = lengths.pop() if self.rows is None else len(self.rows)
         self.epoch = 0
 
     def set_epoch(self, epoch):
@@ -83,7 +84,8 @@ class Loader:
     def read(self, rows):
         """The rows of each dataset, in their order."""
         found = [None] * len(self.datasets)
-        alone, dense = [], []
+        alone: list[int] = []
+        dense: list[int] = []
         for at, dataset in enumerate(self.datasets):
             matrix = dataset.is_sparse and dataset.ndim == 2 and sparse.kind_of(dataset) is not None
             (alone if matrix else dense).append(at)
@@ -112,7 +114,7 @@ class Loader:
             yield from map(self._made, batches)
             return
         with ThreadPoolExecutor(1, "pumice-loader") as pool:
-            waiting = deque()
+            waiting: deque[Any] = deque()
             try:
                 for rows in batches:
                     waiting.append(pool.submit(self._made, rows))

@@ -1,7 +1,12 @@
 """New datasets: what was asked for, as options of the native module."""
 
+import os
+from typing import Any
+from warnings import warn
+
 import numpy as np
 
+from ..h5py_warnings import H5pyDeprecationWarning
 from ..low import h5i, h5r, h5s, h5t
 from . import base, codec, dtypes, filters
 from .base import Empty, array_for_new_object, product
@@ -81,6 +86,8 @@ def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=N
         shape = _shape_of(shape, data, array)
     if dtype is None:
         if array is None:
+            warn("create_dataset() without dtype or data makes 32-bit floats; name the dtype",
+                 H5pyDeprecationWarning, stacklevel=3)  # fmt: skip
             dtype = np.dtype("=f4")
         else:
             dtype = _dtype_for(data, array)
@@ -115,18 +122,22 @@ def make_new_dset(parent, shape=None, dtype=None, data=None, name=None, chunks=N
     if dcpl is None or any(one is not None for one in (chunks, compression, shuffle, fletcher32, scaleoffset)):
         _storage(options, shape, dtype, chunks, compression, compression_opts, shuffle, fletcher32, maxshape,
                  scaleoffset, external, allow_unknown_filter, sparse)  # fmt: skip
+    if location_compression is not None:
+        if not sparse:
+            raise TypeError("location_compression is for sparse datasets")
+        options["location_filters"] = filters.of_locations(location_compression)
     if sparse:
         options["sparse"] = True
         if density is not None:
             options["density"] = float(density)
     if external is not None:
-        options["external"] = _external(external, efile_prefix, parent)
+        options["external"] = _external(external)
     datatype = tid.datatype if tid is not None else dtypes.datatype_of(dtype, dtypes.sizes_of(group))
     if tid is not None and tid.committed():
         options["committed"] = tid.native
     if fillvalue is not None:
         fill_option(options, fillvalue, dtype, datatype, group)
-    access = _dataset_access(rdcc_nslots, rdcc_nbytes, rdcc_w0, efile_prefix, virtual_prefix)
+    access = access_of(parent, rdcc_nslots, rdcc_nbytes, rdcc_w0, efile_prefix, virtual_prefix)
     from .dataset import Dataset
 
     dataset = Dataset(_created(parent, name, datatype, options))
@@ -148,13 +159,16 @@ def _write_new(dataset, array, shape, inner):
         raise
 
 
-def _dataset_access(nslots, nbytes, w0, efile_prefix, virtual_prefix):
-    access = {}
+def access_of(parent, rdcc_nslots=None, rdcc_nbytes=None, rdcc_w0=None, efile_prefix=None, virtual_prefix=None, **others):
+    """How a dataset is used, as its access property list tells."""
+    access: dict[str, Any] = {}
+    nslots, nbytes, w0 = rdcc_nslots, rdcc_nbytes, rdcc_w0
     if nslots is not None or nbytes is not None or w0 is not None:
         access["chunk_cache"] = (nslots or 8191, nbytes or 8 * 1024 * 1024, 0.75 if w0 is None else w0)
     for key, value in (("efile_prefix", efile_prefix), ("virtual_prefix", virtual_prefix)):
         if value is not None:
-            access[key] = str(value).encode("utf-8") if not isinstance(value, bytes) else value
+            origin = os.path.dirname(os.path.abspath(os.fsdecode(parent.id.owner.name_given)))
+            access[key] = os.fsencode(os.fsdecode(value).replace("${ORIGIN}", origin))
     return access
 
 
@@ -182,8 +196,11 @@ def _dtype_for(data, array):
 def _storage(options, shape, dtype, chunks, compression, compression_opts, shuffle, fletcher32, maxshape, scaleoffset,
              external, allow_unknown_filter, sparse):  # fmt: skip
     if sparse:
-        given, chunks_given = {}, chunks if isinstance(chunks, tuple) else None
-        if compression is not None or shuffle or fletcher32:
+        given: dict[str, Any] = {}
+        chunks_given = chunks if isinstance(chunks, tuple) else None
+        if compression is False and not shuffle and not fletcher32:
+            options["filters"] = []
+        elif compression is not None or shuffle or fletcher32:
             ones = chunks_given or tuple(max(1, side) for side in shape)
             filters.fill(given, shape, dtype, ones, compression, compression_opts, shuffle, fletcher32, maxshape, None,
                          None, allow_unknown_filter)  # fmt: skip
@@ -195,9 +212,7 @@ def _storage(options, shape, dtype, chunks, compression, compression_opts, shuff
                  scaleoffset, external, allow_unknown_filter)  # fmt: skip
 
 
-def _external(external, prefix, parent):
-    import os
-
+def _external(external):
     if isinstance(external, (str, bytes, os.PathLike)):
         external = [(external, 0, h5s.UNLIMITED)]
     found = []

@@ -91,11 +91,12 @@ def _is_range(slab):
 
 def kind_of(dataset):
     """The name of its numbers, if they go straight into arrays of scipy; None otherwise."""
-    dtype = dataset.dtype
-    if dtype.kind not in "iufc" or dtype.metadata is not None:
-        return None
-    name = dtype.newbyteorder("=").str[1:]
-    return name if name in _KINDS else None
+    if dataset._kind is False:
+        dtype = dataset.dtype
+        plain = dtype.kind in "iufc" and dtype.metadata is None
+        name = dtype.newbyteorder("=").str[1:] if plain else None
+        dataset._kind = name if name in _KINDS else None
+    return dataset._kind
 
 
 def _numbers(array):
@@ -168,6 +169,36 @@ class SparseView:
         count = len(elements) // datatype.size
         values = codec.decode_all(datatype, elements, heap, dataset.dtype, (count,), dataset.id.owner.group)
         return window.inside(list(places.reshape(-1, rank).T)), values
+
+    def where(self, args=()):
+        """Coordinates of the defined cells, an array for each axis; their values are not read."""
+        window = _Window(self._dataset.shape, args)
+        if window.empty or not self._dataset.ndim:
+            return tuple(self.cells(args).coordinates)
+        return tuple(window.inside(_pumice.defined_columns(self._dataset._ds, window.native)))
+
+    def at(self, coordinates):
+        """The values of cells by their coordinates (a row for each axis), the fill value where none is defined."""
+        dataset = self._dataset
+        columns, kind = self._columns(coordinates), kind_of(dataset)
+        if kind is not None and dataset.ndim:
+            found = _pumice.read_points(dataset._ds, [_numbers(column) for column in columns], kind)
+            return found.astype(dataset.dtype, copy=False)
+        if not dataset.ndim or not len(columns[0]):
+            return np.zeros(len(columns[0]) if columns else 1, dataset.dtype)
+        flat = np.ascontiguousarray(np.array(columns, dtype=np.uint64).T)
+        return dataset[selections.PointSelection(dataset.shape, points=flat)]
+
+    def erase_at(self, coordinates):
+        """Makes cells undefined by their coordinates, a row for each axis."""
+        _pumice.erase_points(self._dataset._ds, [_numbers(column) for column in self._columns(coordinates)])
+
+    def _columns(self, coordinates):
+        """Coordinates (a row for each axis) that lie in the dataset."""
+        coordinates = [np.atleast_1d(np.asarray(row)) for row in coordinates]
+        if len(coordinates) != self._dataset.ndim:
+            raise ValueError(f"{len(coordinates)} rows of coordinates for {self._dataset.ndim} axes")
+        return _Window(self._dataset.shape, ()).outside(coordinates)
 
     def rows(self, rows):
         """Rows of a matrix in any order, also twice, as csr_array."""
@@ -269,14 +300,10 @@ class SparseView:
         Cells that are named more than once, or are defined already, keep the ``last`` value, the ``first``, the
         ``sum``, or are an ``error``.
         """
-        window = _Window(self._dataset.shape, ())
-        coordinates = [np.atleast_1d(np.asarray(row)) for row in coordinates]
-        if len(coordinates) != self._dataset.ndim:
-            raise ValueError(f"{len(coordinates)} rows of coordinates for {self._dataset.ndim} axes")
-        values = np.asarray(values)
+        columns, values = self._columns(coordinates), np.asarray(values)
         if values.ndim == 0:
-            values = np.broadcast_to(values, len(coordinates[0]))
-        self._define(window.outside(coordinates), values, duplicates)
+            values = np.broadcast_to(values, len(columns[0]))
+        self._define(columns, values, duplicates)
 
     def _define(self, columns, values, duplicates="last"):
         dataset = self._dataset

@@ -68,6 +68,10 @@ class AsStrView(AbstractView):
         return np.dtype(object)
 
     def __getitem__(self, args):
+        if self.errors == "strict":
+            found = self._dset._read_text(args, self.encoding)
+            if found is not None:
+                return found
         found = self._dset[args]
         if isinstance(found, (bytes, np.bytes_)):
             return bytes(found).decode(self.encoding, self.errors)

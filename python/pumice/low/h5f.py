@@ -1,5 +1,7 @@
 """Files."""
 
+from __future__ import annotations
+
 import os
 import weakref
 
@@ -19,13 +21,14 @@ FILE_IMAGE_OPEN_RW = 1
 FSPACE_STRATEGY_FSM_AGGR, FSPACE_STRATEGY_PAGE, FSPACE_STRATEGY_AGGR, FSPACE_STRATEGY_NONE = 0, 1, 2, 3
 
 # Files that are open, as long as somebody has them.
-_open = weakref.WeakValueDictionary()
+_open: weakref.WeakValueDictionary[int, FileID] = weakref.WeakValueDictionary()
 
 
 class FileID(GroupID):
     """A handle of a file, which is also that of its root group."""
 
     kind = FILE
+    libver: tuple[str, str]
 
     def __init__(self, file, name, driver="sec2", options=None, intent=None):
         self.file_native = file

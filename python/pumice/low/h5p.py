@@ -4,6 +4,8 @@ A list remembers what was set. What pumice makes use of is in its ``options``, u
 the rest is kept so that it can be asked for.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .._hl import codec, dtypes
@@ -25,7 +27,7 @@ class PropID:
     """A property list. What it does not know by name it remembers: ``set_x(...)`` is what ``get_x()`` returns."""
 
     # What is asked for before it was set.
-    defaults = {}
+    defaults: dict[str, Any] = {}
 
     def __init__(self):
         self.options = {}
@@ -73,6 +75,12 @@ class PropOCID(PropID):
         """Whether times are kept."""
         self.options["track_times"] = bool(track)
         self._kept["obj_track_times"] = bool(track)
+
+    def set_attr_phase_change(self, max_compact, min_dense):
+        """From how many attributes on they are stored outside of the object's header, and down to how many."""
+        if not 0 <= min_dense <= max_compact + 1 or max_compact > 65535:
+            raise ValueError("Unable to set attribute phase change values (max compact value must be < 65536)")
+        self._kept["attr_phase_change"] = (max_compact, min_dense)
 
     def set_attr_creation_order(self, flags):
         """Whether the order of attributes is kept."""

@@ -1,5 +1,7 @@
 """Datatypes."""
 
+from typing import Any
+
 import numpy as np
 
 from .. import _pumice
@@ -532,10 +534,15 @@ def _numbers():
     return made
 
 
+# Named for checkers of types; the others are found when they are asked for.
+C_S1: Any
+NATIVE_INT8: Any
+NATIVE_UINT8: Any
+
 for _name, _tree in _numbers().items():
     globals()[_name] = wrap_type(_pumice.Datatype(_tree))
 
-NATIVE_CHAR, NATIVE_UCHAR = NATIVE_INT8, NATIVE_UINT8  # noqa: F821
+NATIVE_CHAR, NATIVE_UCHAR = NATIVE_INT8, NATIVE_UINT8
 PYTHON_BOOLEAN = wrap_type(_pumice.Datatype(dtypes.BOOL_TREE))
 
 

@@ -6,14 +6,15 @@
 //! Lock order: this list comes after every other lock. No file is dropped while it is held.
 
 use super::File;
+use pumice_cache::PerProcess;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// For each file, by number, the files that it keeps open, once for each use.
-static KEPT: LazyLock<Mutex<HashMap<u64, Vec<u64>>>> = LazyLock::new(Default::default);
+static KEPT: PerProcess<Mutex<HashMap<u64, Vec<u64>>>> = PerProcess::new();
 
 fn all() -> MutexGuard<'static, HashMap<u64, Vec<u64>>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+    KEPT.here().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that another keeps open.

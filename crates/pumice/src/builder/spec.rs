@@ -97,7 +97,7 @@ impl DatasetBuilder {
     }
 
     fn layout(&self) -> Result<LayoutSpec> {
-        if !self.external.is_empty() || !self.mappings.is_empty() {
+        if !self.external.is_empty() || self.mappings.is_some() {
             return self.elsewhere();
         }
         if self.variable_length || (self.sparse && self.datatype.has_varlen()) {
@@ -157,9 +157,11 @@ impl DatasetBuilder {
     fn elsewhere(&self) -> Result<LayoutSpec> {
         let chunked = self.chunk.is_some() || self.sparse || self.variable_length;
         let own = chunked || !self.edits.is_empty() || self.compact;
-        match (self.external.is_empty(), self.mappings.is_empty()) {
-            (false, true) if !own => Ok(LayoutSpec::External { files: self.external.clone() }),
-            (true, false) if !own => Ok(LayoutSpec::Virtual { mappings: self.mappings.clone() }),
+        match (self.external.is_empty(), &self.mappings) {
+            (false, None) if !own => Ok(LayoutSpec::External { files: self.external.clone() }),
+            (true, Some(mappings)) if !own => {
+                Ok(LayoutSpec::Virtual { mappings: mappings.clone() })
+            }
             _ => Err(Error::Invalid(
                 "elements in other files or datasets, which have another layout as well".into(),
             )),
