@@ -44,7 +44,7 @@ pub enum Room {
 
 impl ChunkTable {
     /// Finds room for all of these chunks, or for none.
-    pub(super) fn reserve_all<'k>(
+    pub fn reserve_all<'k>(
         &self,
         chunks: impl IntoIterator<Item = (&'k Dims, ChunkRecord)>,
         room: Room,
