@@ -52,7 +52,7 @@ pub(crate) struct Outcome {
 impl Entry {
     /// A dataset that exists.
     pub(crate) fn open(path: &str, view: Dataset, context: &Context) -> Result<Self> {
-        let bench = bench(context, |file| file.new_dataset_like(&view))?;
+        let bench = bench(context, |file| like(file, &view))?;
         Ok(Self { view: Some(view), ..Self::new(path, bench, false)? })
     }
 
@@ -202,13 +202,33 @@ impl Entry {
     pub(crate) fn committed(&mut self, view: &File, context: &Context) -> Result<()> {
         let view = view.dataset(&self.path)?;
         if !self.touched.is_empty() || self.fresh || self.bench.shape() != view.shape() {
-            self.bench = bench(context, |file| file.new_dataset_like(&view))?;
+            self.bench = bench(context, |file| like(file, &view))?;
         }
         self.owners.clear();
         self.touched.clear();
         self.fresh = false;
         self.view = Some(view);
         Ok(())
+    }
+}
+
+/// Begins a dataset with the description of another: also its layout, and the filters of its sections.
+fn like(file: &File, other: &Dataset) -> DatasetBuilder {
+    let builder = file.new_dataset_like(other);
+    let builder = match other.layout() {
+        LayoutKind::Compact => builder.compact(),
+        LayoutKind::Sparse => builder.sparse().filters(other.section_filters()),
+        LayoutKind::VariableLength => builder.variable_length().filters(other.section_filters()),
+        LayoutKind::Chunked => {
+            other.filters().into_iter().fold(builder, |builder, filter| builder.filter(filter))
+        }
+        _ => builder,
+    };
+    let Ok(creation) = other.creation() else { return builder };
+    let builder = builder.fill_time(creation.fill_time);
+    match creation.dont_filter_partial_chunks {
+        true => builder.dont_filter_partial_chunks(),
+        false => builder,
     }
 }
 

@@ -1,5 +1,5 @@
 //! A store that takes no more writes after a failure, so that a file that is dropped in the middle of
-//! something stays as at its last commit.
+//! something, by an error or a panic, stays as at its last commit.
 
 use pumice_store::{ReadOp, Renewal, Store, WriteOp};
 use std::io;
@@ -22,6 +22,9 @@ impl Gate {
     }
 
     fn open(&self) -> io::Result<&dyn Store> {
+        if std::thread::panicking() {
+            self.shut();
+        }
         match self.shut.load(Ordering::SeqCst) {
             false => Ok(&*self.store),
             true => Err(io::Error::other("a collective call has failed")),

@@ -98,6 +98,7 @@ fn ranks_write_chunks_of_their_own_without_calls() {
         let failed = file.flush().unwrap_err();
         let said = failed.to_string();
         assert!(said.contains("chunk [7] of d") && said.contains("[0, 1]"), "{said}");
+        assert!(file.close().is_err(), "they still have different values");
         Ok(())
     });
     assert_eq!(

@@ -58,7 +58,7 @@ impl DatasetState {
             let new = || ChunkRecord { address: NOWHERE, ..record.clone() };
             named.push((&chunk.key, old.filter(same).unwrap_or_else(new)));
         }
-        let places = table.reserve_all(named, Room::Usual)?;
+        let places = table.reserve_all(named, Room::Free)?;
         Ok(places.into_iter().map(|place| place + self.medium.base()).collect())
     }
 
