@@ -21,8 +21,8 @@ def cells(line):
 
 
 def number(text):
-    match = re.match(r"\d[\d.]*$", text)
-    return float(match.group()) if match else None
+    match = re.match(r"(\d[\d.]*)( \(.*\))?$", text)
+    return float(match.group(1)) if match else None
 
 
 def tables(text):

@@ -4,6 +4,7 @@
 //! then the locks of the cache, the chunk index and the object header.
 
 mod ahead;
+mod apart;
 mod asking;
 mod cells;
 mod describe;
@@ -28,6 +29,7 @@ mod varlen;
 mod virtuality;
 mod windows;
 
+pub use apart::ApartChunk;
 pub use asking::Defined;
 pub use cells::Columns;
 pub use direct::StoredChunks;

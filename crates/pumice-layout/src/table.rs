@@ -263,8 +263,12 @@ impl ChunkTable {
     /// Finds room for a chunk of `record.size` bytes. Its address is to be given to
     /// [`enter`](Self::enter) or [`cancel`](Self::cancel). A record that the index names keeps its place.
     pub fn reserve(&self, key: &Dims, record: ChunkRecord) -> Result<u64> {
+        self.reserve_in(key, record, Room::Usual)
+    }
+
+    fn reserve_in(&self, key: &Dims, record: ChunkRecord, room: Room) -> Result<u64> {
         if !self.in_place && record.address == NOWHERE {
-            return self.reserve_new(key, record);
+            return self.reserve_new(key, record, room);
         }
         let mut index = self.unchanged();
         let (old, fixed) = (index.lookup(&*self.medium, key)?, index.kind() == IndexKind::Implicit);
@@ -274,7 +278,7 @@ impl ChunkTable {
         match old.filter(same) {
             Some(old) if fixed || !self.refers => Ok(old.address),
             Some(old) if !self.medium.cannot_hold(old.address, old.size) => Ok(old.address),
-            _ => self.reserve_new(key, record),
+            _ => self.reserve_new(key, record, room),
         }
     }
 
@@ -283,7 +287,7 @@ impl ChunkTable {
         self.reserved().as_ref().is_some_and(|reserved| reserved.contains_key(&address))
     }
 
-    fn reserve_new(&self, key: &Dims, mut record: ChunkRecord) -> Result<u64> {
+    fn reserve_new(&self, key: &Dims, mut record: ChunkRecord, room: Room) -> Result<u64> {
         // What is overwritten leaves holes one by one, of other sizes than they are filled with: these are left
         // until all of them are there, and chunks are moved there when the file is closed.
         let replaces = {
@@ -292,7 +296,7 @@ impl ChunkTable {
             self.relieve(&mut index);
             found
         };
-        let address = match replaces {
+        let address = match replaces || room == Room::Free {
             true => self.medium.allocate_free(DataKind::Raw, record.size)?,
             false => self.medium.allocate_raw(record.size)?,
         };

@@ -70,6 +70,12 @@ impl Dataset {
         Self::new(Arc::new(Owner::quiet(engine)), state, path)
     }
 
+    /// The engine's state of it, for those who write its chunks by themselves.
+    #[doc(hidden)]
+    pub fn as_engine(&self) -> &DatasetState {
+        &self.state
+    }
+
     pub(crate) fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }

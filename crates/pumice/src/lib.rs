@@ -94,7 +94,7 @@
 //!
 //! - For sparse datasets that other programs must read: structured chunks are in HDF5's RFCs, not in its
 //!   releases, so libhdf5 and h5py cannot open them. [`Dataset::copy_as`] makes a dense copy.
-//! - On systems other than Unix, over MPI or on object stores.
+//! - On systems other than Unix or on object stores. Over MPI, with the crate `pumice-collective`.
 //! - For user-defined links, which are not followed; the error names them.
 
 #![deny(unsafe_code)]

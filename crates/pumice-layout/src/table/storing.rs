@@ -40,11 +40,13 @@ pub enum Room {
     Usual,
     /// Never where it is, unless its place follows from its coordinates.
     Elsewhere,
+    /// Where it is, if it may stay there, or where nothing committed is: others may write there at once.
+    Free,
 }
 
 impl ChunkTable {
     /// Finds room for all of these chunks, or for none.
-    pub(super) fn reserve_all<'k>(
+    pub fn reserve_all<'k>(
         &self,
         chunks: impl IntoIterator<Item = (&'k Dims, ChunkRecord)>,
         room: Room,
@@ -52,8 +54,8 @@ impl ChunkTable {
         let mut places = Vec::new();
         for (key, record) in chunks {
             let place = match room {
-                Room::Elsewhere if !self.is_fixed() => self.reserve_new(key, record),
-                Room::Usual | Room::Elsewhere => self.reserve(key, record),
+                Room::Elsewhere if !self.is_fixed() => self.reserve_new(key, record, room),
+                _ => self.reserve_in(key, record, room),
             };
             match place {
                 Ok(place) => places.push(place),
