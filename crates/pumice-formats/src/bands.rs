@@ -3,7 +3,7 @@
 use super::BATCH;
 use crate::{Progress, Unwatched};
 use anyhow::Result;
-use pumice::{Dataset, Selection};
+use pumice::{Compressed, Dataset, Element, H5Type, Lines, Selection};
 use std::cmp::Ordering;
 
 /// About how many bytes of a dense dataset are read at once.
@@ -109,6 +109,9 @@ fn lines(shape: &[u64], axis: usize, first: u64, count: u64) -> Result<Selection
 }
 
 fn read(dataset: &Dataset, axis: usize, first: u64, count: u64, cells: &Selection) -> Result<Band> {
+    if let Some(band) = read_numbers(dataset, axis, (first, count), cells)? {
+        return Ok(band);
+    }
     let found = dataset.read_defined_bytes(cells)?;
     let (rank, size) = (found.rank, dataset.datatype().size().max(1));
     let sparse = dataset.is_sparse();
@@ -135,6 +138,45 @@ fn read(dataset: &Dataset, axis: usize, first: u64, count: u64, cells: &Selectio
     let mut band = Band { first, count, columns, values };
     band.sort(axis, size);
     Ok(band)
+}
+
+/// Lines of a sparse matrix whose values are numbers of this machine: they come in order. `None` of anything else.
+fn read_numbers(
+    dataset: &Dataset,
+    axis: usize,
+    lines: (u64, u64),
+    cells: &Selection,
+) -> Result<Option<Band>> {
+    let shape = dataset.shape();
+    if !dataset.is_sparse() || shape.len() != 2 || shape.contains(&0) {
+        return Ok(None);
+    }
+    macro_rules! first_that_fits {
+        ($($number:ty)*) => {
+            $(if *dataset.datatype() == <$number>::datatype() {
+                return read_lines::<$number>(dataset, axis, lines, cells).map(Some);
+            })*
+        };
+    }
+    first_that_fits!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64);
+    Ok(None)
+}
+
+fn read_lines<T: Element>(
+    dataset: &Dataset,
+    axis: usize,
+    (first, count): (u64, u64),
+    cells: &Selection,
+) -> Result<Band> {
+    let lines = if axis == 0 { Lines::Rows } else { Lines::Columns };
+    let Compressed { pointers, indices, values, .. } =
+        dataset.read_compressed_of::<T>(cells, lines)?;
+    let mut numbers = vec![0; indices.len()];
+    for (line, ends) in (first..).zip(pointers.windows(2)) {
+        numbers[ends[0] as usize..ends[1] as usize].fill(line);
+    }
+    let columns = if axis == 0 { vec![numbers, indices] } else { vec![indices, numbers] };
+    Ok(Band { first, count, columns, values: bytemuck::cast_slice(&values).to_vec() })
 }
 
 impl Band {
