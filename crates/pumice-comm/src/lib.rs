@@ -82,20 +82,21 @@ pub trait Communicator: Send + Sync {
     /// The sum of what the ranks before this one have handed in.
     fn exclusive_scan(&self, value: u64) -> Result<u64> {
         let (rank, size) = (self.rank(), self.size());
-        let (mut before, mut total, mut step) = (0u64, value, 1);
+        // Sums of ranks that this one does not ask for may be larger than its answer.
+        let (mut before, mut total, mut step) = (0u128, u128::from(value), 1);
         while step < size {
             if rank + step < size {
                 self.send(rank + step, total.to_le_bytes().to_vec())?;
             }
             if let Some(from) = rank.checked_sub(step) {
                 let found = self.receive(from)?.try_into().map_err(|_| CommError::Garbled)?;
-                let found = u64::from_le_bytes(found);
+                let found = u128::from_le_bytes(found);
                 before = before.checked_add(found).ok_or(CommError::Overflow)?;
                 total = total.checked_add(found).ok_or(CommError::Overflow)?;
             }
             step *= 2;
         }
-        Ok(before)
+        u64::try_from(before).map_err(|_| CommError::Overflow)
     }
 
     /// What rank `from` hands in; others hand in nothing.
