@@ -26,7 +26,8 @@ fn write(comm: ThreadComm, path: &str) -> Result<()> {
     let matrix = file.create_dataset("runs/matrix", |file| {
         file.new_dataset::<f32>().shape([ROWS, COLUMNS]).chunk([8, 7]).shuffle().deflate(4)
     })?;
-    let names = file.create_dataset("names", |file| file.new_strings().shape([size]).chunk([2]))?;
+    let names =
+        file.create_dataset("names", |file| file.new_strings().shape([size]).chunk([size.min(2)]))?;
     let rows = ROWS * rank / size..ROWS * (rank + 1) / size;
     let values: Vec<u32> =
         (rows.start * COLUMNS..rows.end * COLUMNS).map(|cell| cell as u32).collect();
