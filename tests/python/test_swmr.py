@@ -199,7 +199,7 @@ class Swmr(InteropCase):
                 self.assertEqual(self.path.read_bytes()[FLAGS], SWMR_MARKS)
                 # As it is, to readers of either.
                 reader = self.begin("follow", self.path, "d", reached, "swmr")
-                _, said = reader.communicate()
+                _, said = reader.communicate(timeout=PATIENCE)
                 if reader.returncode and "page of chunk records" in said and "checksum" in said:
                     # The system ends a program between two pages of memory of one write: a block of the index that
                     # lies in both is cut in two, whoever writes it.
