@@ -18,7 +18,7 @@ use crate::handles::Dataset;
 use crate::layout::{Family, Layout};
 use crate::member::Member;
 use crate::order::Keys;
-use crate::plan::Way;
+use crate::plan::{Way, announce};
 use crate::policy::Hint;
 use crate::request::{Item, Round, Share};
 use crate::shield::shield;
@@ -238,7 +238,9 @@ impl<F: Family> Shared<F> {
             // As many as there is room for, those first that are needed first.
             let count = ends.take_while(|end| *end <= room).count();
             tasks.truncate(count);
-            for group in self.group(tasks, &round) {
+            let groups = self.group(tasks, &round);
+            let _announced = announce(&groups);
+            for group in groups {
                 let Some(mut room) = self.try_room(group.need()) else { break };
                 self.handle(group.tasks, &mut room, &round)?;
             }

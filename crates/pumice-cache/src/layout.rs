@@ -11,6 +11,7 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::ops::Range;
 
 pub use crate::exchange::{
     Direct, Encoded, Fetch, Footprint, Intent, Lookups, Outcome, Part, Placement, Put, ReadPlan,
@@ -47,10 +48,25 @@ pub trait ByteStore<F: Family>: Send + Sync + 'static {
     /// Some may lie between chunks: reading through a small hole is cheaper than stopping at it.
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<(), F::Error>;
 
+    /// Whether a call takes so long that it is worth to [announce](Self::announce) reads.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Announces [fetches](Self::fetch) of ranges, in their order: they may be loaded from now on, until what is
+    /// returned is dropped.
+    fn announce(&self, ranges: &[Range<u64>]) -> Announced {
+        let _ = ranges;
+        None
+    }
+
     /// Writes bytes to their places, which are ordered by offset and may belong to other datasets in
     /// the same store.
     fn put(&self, writes: &[Put<'_>]) -> Result<(), F::Error>;
 }
+
+/// Keeps announced reads under way until it is dropped.
+pub type Announced = Option<Box<dyn Send + Sync>>;
 
 /// Where the chunks of a dataset are stored: its chunk index, and the space behind it.
 ///

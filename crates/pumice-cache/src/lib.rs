@@ -191,8 +191,9 @@ pub use exclusive::{Exclusive, Held, ReadInParts, Room, WriteInParts};
 pub use executor::{Executor, Inline, Pool};
 pub use handles::{CachedFile, Dataset};
 pub use layout::{
-    ByteStore, ChunkMemory, ChunkStore, Direct, Encoded, Family, Fetch, Footprint, Intent, Layout,
-    Lookups, Outcome, Part, Placement, Put, ReadPlan, StoreId, Stored, Trim, Unchunked, WritePlan,
+    Announced, ByteStore, ChunkMemory, ChunkStore, Direct, Encoded, Family, Fetch, Footprint,
+    Intent, Layout, Lookups, Outcome, Part, Placement, Put, ReadPlan, StoreId, Stored, Trim,
+    Unchunked, WritePlan,
 };
 pub use observer::Observer;
 pub use per_process::PerProcess;

@@ -55,7 +55,8 @@ impl<'r> Moves<'r> {
         let Moves { mut reads, mut writes } = self;
         if !reads.is_empty() {
             reads.sort_by_key(|read| read.offset);
-            let mut holes = holes(&reads);
+            // A far store reads together what it finds near.
+            let mut holes = if store.is_far() { Vec::new() } else { holes(&reads) };
             let mut reads: Vec<Fetch<'_>> = reads;
             if !holes.is_empty() {
                 let between = holes.iter_mut();

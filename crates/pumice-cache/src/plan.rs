@@ -7,13 +7,14 @@
 //! moment. Should it have left when there is room, it is looked for once more.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::absent::PART;
 use crate::access::Access;
 use crate::budget::{Concern, Need, bookkeeping, encoding_size};
 use crate::cache::Shared;
 use crate::error::CacheError;
-use crate::layout::{ChunkStore, Family, Intent, Lookups, Part, StoreId, Stored};
+use crate::layout::{Announced, ChunkStore, Family, Intent, Lookups, Part, StoreId, Stored};
 use crate::moves::HOLE;
 use crate::request::{Item, Round, runs};
 
@@ -22,6 +23,8 @@ const LOOKUP: usize = 4096;
 /// Chunks and bytes that make a group; more would leave other threads idle for long.
 const GROUP_CHUNKS: usize = 256;
 const GROUP_BYTES: u64 = 4 << 20;
+/// A chunk that is far comes whole if it is no larger, even if a part of it would do.
+const SMALL: u64 = 256 << 10;
 /// More than any chunk can take. What a damaged file says may be larger; sums of these stay numbers.
 const LARGEST: u64 = 1 << 48;
 /// How a chunk that is not resident comes to be.
@@ -76,6 +79,13 @@ impl<'m, F: Family, A> Task<'m, F, A> {
     /// A task that takes no memory.
     fn new(item: Item<'m, F, A>, step: Step<F::Tag>) -> Self {
         Task { item, step, estimate: 0, stays: 0, encoding: 0, way: Way::Stay }
+    }
+
+    /// What is to be loaded of the chunk.
+    fn needed(&self) -> Option<Range<u64>> {
+        let Step::Load(stored) = &self.step else { return None };
+        let length = if self.item.plan.part == Part::Defined { stored.head } else { stored.len };
+        Some(stored.offset..stored.offset.saturating_add(length))
     }
 
     /// The store, the beginning and the end of what is to be loaded.
@@ -264,9 +274,13 @@ impl<F: Family> Shared<F> {
         // What is between the limits is for chunks in flight: two groups a thread.
         let (resident_limit, active_limit) = self.budget.limits();
         let bytes = GROUP_BYTES.min((active_limit - resident_limit) / (2 * threads as u64));
+        // Parts of chunks that are far are not announced: the more of them go in one call, the better.
+        let parts =
+            |task: &Task<'m, F, A>| task.way == Way::Direct && task.item.layout.chunks().is_far();
         let count = match threads {
             // Nobody to share with: as few calls as there can be.
             1 => GROUP_CHUNKS,
+            _ if tasks.iter().any(parts) => GROUP_CHUNKS,
             _ => tasks.len().div_ceil(4 * threads).min(GROUP_CHUNKS),
         };
         let mut groups: VecDeque<Group<'m, F, A>> = VecDeque::new();
@@ -296,6 +310,28 @@ pub(crate) fn look_up<F: Family>(
         all.extend(found);
     }
     Ok(all)
+}
+
+/// Tells stores that are far what will be read of them, in the order of the groups.
+pub(crate) fn announce<F: Family, A>(groups: &VecDeque<Group<'_, F, A>>) -> Vec<Announced> {
+    let mut announced = Vec::new();
+    let tasks = groups.iter().flat_map(|group| &group.tasks);
+    let mut far = tasks
+        .filter(|task| task.item.layout.chunks().is_far())
+        .filter_map(|task| {
+            let range = task.needed()?;
+            let whole = task.item.plan.visit().whole() || range.end - range.start <= SMALL;
+            (whole || task.way != Way::Direct).then(|| (task.item.layout.chunks(), range))
+        })
+        .peekable();
+    while let Some((store, first)) = far.next() {
+        let mut ranges = vec![first];
+        while let Some((_, range)) = far.next_if(|(other, _)| other.id() == store.id()) {
+            ranges.push(range);
+        }
+        announced.push(store.announce(&ranges));
+    }
+    announced
 }
 
 fn estimate<'m, F: Family, A: Access<F>>(

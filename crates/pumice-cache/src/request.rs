@@ -23,7 +23,7 @@ use crate::executor::Executor;
 use crate::layout::{Family, Layout, Unchunked};
 use crate::member::{Data, Member};
 use crate::moves::{Moves, pass_unchunked};
-use crate::plan::Group;
+use crate::plan::{Group, announce};
 use crate::shield::shield;
 use crate::slot::{Fetched, Slot};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
@@ -208,6 +208,7 @@ impl<F: Family> Shared<F> {
         self.let_pass(&mut tasks);
         let groups = self.group(tasks, round);
         let _admitted = self.admit_large(&groups, round);
+        let _announced = announce(&groups);
         self.work_off(groups, round)
     }
 

@@ -15,13 +15,14 @@ use super::geometry::Geometry;
 use super::request::{ReadRequest, Source, Target, WriteRequest, fill_with, not_sparse};
 use super::stretch::{self, PIECE, Stretch, beyond};
 use super::table::stored::{read_ops, write_ops};
-use pumice_cache::{ByteStore, Direct, Fetch, Put, Reach, StoreId, Unchunked};
+use pumice_cache::{Announced, ByteStore, Direct, Fetch, Put, Reach, StoreId, Unchunked};
 use pumice_medium::zeroed;
 use pumice_medium::{DataKind, MetadataIo};
 use pumice_medium::{Error, Result};
 use pumice_medium::{MOST_HELD, Medium};
 use pumice_space::{CellSet, ChunkPart, Dims, Segment, Selection};
 use pumice_store::{JoinedStore, WriteOp};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 /// Elements in one piece.
@@ -308,6 +309,14 @@ impl ByteStore<Hdf5> for Contiguous {
 
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
         self.medium.fetch(&mut read_ops(reads))
+    }
+
+    fn is_far(&self) -> bool {
+        self.medium.is_far()
+    }
+
+    fn announce(&self, ranges: &[Range<u64>]) -> Announced {
+        self.medium.announce(ranges)
     }
 
     /// Writes bytes that a [write](Unchunked::write) has named.

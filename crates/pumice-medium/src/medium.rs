@@ -40,7 +40,8 @@ use parked::{Parked, Parking};
 use pumice_bytes::DecodeError;
 use pumice_filter::scratch;
 use pumice_format::Sizes;
-use pumice_store::{ChangedMeanwhile, ReadOp, Store, WriteOp};
+use pumice_store::{Announced, ChangedMeanwhile, ReadOp, Store, WriteOp};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
@@ -393,6 +394,18 @@ impl Medium {
         self.fetch_stored(ops)?;
         held::lay_over(&held, ops);
         Ok(())
+    }
+
+    /// Whether reads take so long that it is worth to [announce](Self::announce) them.
+    pub fn is_far(&self) -> bool {
+        self.store.is_far()
+    }
+
+    /// Announces reads of raw data, until what is returned is dropped.
+    pub fn announce(&self, ranges: &[Range<u64>]) -> Announced {
+        let place = |address: u64| self.absolute(address).ok();
+        let absolute = |range: &Range<u64>| Some(place(range.start)?..place(range.end)?);
+        self.store.announce(&ranges.iter().filter_map(absolute).collect::<Vec<_>>())
     }
 
     /// Reads raw data as the file has it.

@@ -40,7 +40,11 @@ pub use parted::PartedStore;
 pub use unlocked::{ChangedMeanwhile, UnlockedStore};
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Keeps announced reads under way until it is dropped.
+pub type Announced = Option<Box<dyn Send + Sync>>;
 
 /// One piece of a vectored read.
 #[derive(Debug)]
@@ -108,6 +112,25 @@ pub trait Store: Send + Sync {
     /// Does all writes; pieces that follow one another in the list and in the store become one call.
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
         ops.iter().try_for_each(|op| self.write_at(op.offset, op.bytes))
+    }
+
+    /// Whether a call takes so long that it is worth to [announce](Self::announce) reads.
+    fn is_far(&self) -> bool {
+        false
+    }
+
+    /// Announces reads of ranges, in their order: the store may begin to load them, and has what it
+    /// loads ready for [`read_vectored`](Self::read_vectored) until what is returned is dropped.
+    ///
+    /// ```
+    /// use pumice_store::{MemoryStore, Store};
+    /// let store = MemoryStore::new(vec![1; 100]);
+    /// let announced = store.announce(&[10..20, 50..60]);
+    /// assert!(announced.is_none(), "what is in memory need not be loaded");
+    /// ```
+    fn announce(&self, ranges: &[Range<u64>]) -> Announced {
+        let _ = ranges;
+        None
     }
 
     /// Announces writes of all `len` bytes from `offset` on, each once: the store may make room for

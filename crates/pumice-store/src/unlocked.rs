@@ -35,9 +35,12 @@ impl std::fmt::Display for ChangedMeanwhile {
 impl std::error::Error for ChangedMeanwhile {}
 
 impl ChangedMeanwhile {
-    /// Whether an error is this one.
+    /// Whether an error is this one, or its cause is.
     pub fn is_cause(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        let inner = error.get_ref().map(|inner| inner as &dyn std::error::Error);
+        inner.is_some_and(|inner| {
+            inner.is::<Self>() || inner.source().is_some_and(|own| own.is::<Self>())
+        })
     }
 }
 

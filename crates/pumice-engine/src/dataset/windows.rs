@@ -6,6 +6,7 @@
 
 mod cells;
 mod columns;
+mod joined;
 mod rows;
 mod whole;
 mod window;

@@ -2,11 +2,14 @@
 
 use super::{ChunkTable, Room};
 use crate::{Hdf5, NOWHERE};
-use pumice_cache::{ByteStore, ChunkStore, Fetch, Lookups, Placement, Put, StoreId, Stored};
+use pumice_cache::{
+    Announced, ByteStore, ChunkStore, Fetch, Lookups, Placement, Put, StoreId, Stored,
+};
 use pumice_format::index::ChunkRecord;
 use pumice_medium::Result;
 use pumice_space::Dims;
 use pumice_store::{ReadOp, WriteOp};
+use std::ops::Range;
 
 impl ChunkTable {
     /// What the cache needs to know of a stored chunk.
@@ -31,6 +34,14 @@ impl ByteStore<Hdf5> for ChunkTable {
 
     fn fetch(&self, reads: &mut [Fetch<'_>]) -> Result<()> {
         self.medium.fetch(&mut read_ops(reads))
+    }
+
+    fn is_far(&self) -> bool {
+        self.medium.is_far()
+    }
+
+    fn announce(&self, ranges: &[Range<u64>]) -> Announced {
+        self.medium.announce(ranges)
     }
 
     fn put(&self, writes: &[Put<'_>]) -> Result<()> {

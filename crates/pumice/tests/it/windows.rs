@@ -290,8 +290,8 @@ fn wide_windows_with_many_cells_have_those_of_a_plain_table() {
     }
 }
 
-/// Chunks that have whole rows, in the cache and stored, scattered cells and runs, before and after columns and rows
-/// were cut off.
+/// Chunks that have whole rows or parts of them, in the cache and stored, scattered cells and runs, before and after columns
+/// and rows were cut off.
 #[test]
 fn all_rows_are_those_of_a_plain_table_however_they_come() {
     let context = Context::builder().cache_bytes(64 << 20).threads(2).build().unwrap();
@@ -300,10 +300,10 @@ fn all_rows_are_those_of_a_plain_table_however_they_come() {
             let drawn = ((row * 300 + column) / length + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             ((drawn >> 40) % 1000 < share).then_some((row * 300 + column) as i32)
         };
-        for filters in [true, false] {
+        for (filters, width) in [(true, 300), (false, 300), (true, 64), (false, 64)] {
             let store = std::sync::Arc::new(pumice::MemoryStore::default());
             let file = File::options().context(&context).create_in(store).unwrap();
-            let builder = file.new_dataset::<i32>().shape([401, 300]).chunk([70, 300]).sparse();
+            let builder = file.new_dataset::<i32>().shape([401, 300]).chunk([70, width]).sparse();
             let builder = match filters {
                 true => builder,
                 false => builder.value_filters(vec![]).location_filters(vec![]),
@@ -331,7 +331,10 @@ fn all_rows_are_those_of_a_plain_table_however_they_come() {
                         dataset.evict().unwrap();
                     }
                     let found = dataset.read_compressed::<i32>(Lines::Rows).unwrap();
-                    assert!(found == expected, "{share}, {length}, {rows}, {columns}, {evicted}");
+                    assert!(
+                        found == expected,
+                        "{share}, {length}, {width}, {rows}, {columns}, {evicted}"
+                    );
                     let wide = dataset.read_compressed::<f64>(Lines::Rows).unwrap();
                     assert!(wide.pointers == expected.pointers && wide.indices == expected.indices);
                     let mut values = wide.values.iter().zip(&expected.values);
@@ -339,7 +342,10 @@ fn all_rows_are_those_of_a_plain_table_however_they_come() {
                     // Loads all chunks, so that they are read from the cache.
                     dataset.read::<i32>(..).unwrap();
                     let again = dataset.read_compressed::<i32>(Lines::Rows).unwrap();
-                    assert!(again == expected, "{share}, {length}, {rows}, {columns}, resident");
+                    assert!(
+                        again == expected,
+                        "{share}, {length}, {width}, {rows}, {columns}, resident"
+                    );
                 }
             }
         }

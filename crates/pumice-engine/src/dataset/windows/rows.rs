@@ -18,15 +18,15 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 
 /// A band's part of the answer.
-struct BandPart<'a, T> {
-    band: &'a Band,
-    found: &'a [Option<RowsFound>],
+pub(super) struct BandPart<'a, T> {
+    pub(super) band: &'a Band,
+    pub(super) found: &'a [Option<RowsFound>],
     /// How many cells of the window come before it.
-    before: u64,
+    pub(super) before: u64,
     /// Where its rows end.
-    ends: &'a mut [u64],
-    indices: &'a mut [u64],
-    values: &'a mut [T],
+    pub(super) ends: &'a mut [u64],
+    pub(super) indices: &'a mut [u64],
+    pub(super) values: &'a mut [T],
 }
 
 impl WindowPlan {
@@ -86,7 +86,7 @@ impl WindowPlan {
     }
 
     /// Puts the rows of a band: every place of its part, or an error.
-    fn put_band<T: Element>(
+    pub(super) fn put_band<T: Element>(
         &self,
         part: &mut BandPart<'_, T>,
         conversion: &Conversion,

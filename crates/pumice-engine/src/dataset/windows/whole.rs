@@ -1,9 +1,11 @@
-//! All of a matrix as compressed rows, from chunks that have whole rows.
+//! All of a matrix as compressed rows.
 //!
-//! How many cells a chunk has is in its index record, so that every chunk is put straight into its place by the thread
-//! that decodes it, and no list of what was found is made. Where a chunk turns out to have another number of cells (it was
-//! changed meanwhile), nothing of this counts, and the window is read as any other.
+//! How many cells a chunk has is in its index record. So a chunk that has whole rows is put straight into its place by the
+//! thread that decodes it, and no list of what was found is made. Where rows lie in several chunks, the thread that decodes the
+//! last chunk of a band joins the band ([`joined`](super::joined)). Where a chunk turns out to have another number of cells
+//! (it was changed meanwhile), nothing of this counts, and the window is read as any other.
 
+use super::joined::BandSink;
 use super::rows::ToColumns;
 use super::{LinesInto, MANY, Window, WindowRows, fresh, zeros};
 use crate::dataset::DatasetState;
@@ -16,8 +18,8 @@ use pumice_types::{Conversion, Element};
 use pumice_wide::run_widely;
 use std::ops::Range;
 
-/// A chunk that has all cells of some rows.
-struct Band {
+/// A chunk, and what became of its cells.
+struct Part {
     key: Dims,
     origin: Dims,
     /// Where its cells go; `None` if there is nothing of it.
@@ -25,7 +27,7 @@ struct Band {
     taken: Taken,
 }
 
-impl Band {
+impl Part {
     /// Whether all of its places have been written.
     fn is_placed(&self) -> bool {
         match (&self.place, &self.taken) {
@@ -37,8 +39,8 @@ impl Band {
 }
 
 impl DatasetState {
-    /// Reads all rows of a matrix whose chunks have whole rows. `false` if that is not what is asked for or cannot be
-    /// done; then what is in the lists means nothing.
+    /// Reads all rows of a matrix. `false` if that is not what is asked for or cannot be done; then what is in the lists
+    /// means nothing.
     pub(super) fn read_whole_rows<T: Element>(
         &self,
         window: &Window,
@@ -50,12 +52,12 @@ impl DatasetState {
         };
         let all = matches!(&window.rows, WindowRows::Range(range) if *range == (0..rows))
             && matches!(window.columns.as_slice(), [range] if *range == (0..columns));
-        let fits = side >= columns
-            && self.layout.geometry.cells_per_chunk() <= Division::MOST
-            && rows.div_ceil(height) <= MANY;
-        let Some(sparse) = self.layout.sparse().filter(|_| all && fits && !into.by_columns) else {
+        let grid = [rows.div_ceil(height), columns.div_ceil(side)];
+        let fits = self.layout.geometry.cells_per_chunk() <= Division::MOST
+            && grid[0].saturating_mul(grid[1]) <= MANY;
+        if !all || !fits || into.by_columns || self.layout.sparse().is_none() {
             return Ok(false);
-        };
+        }
         let conversion = Conversion::new(&self.datatype, &T::datatype())?;
         if !conversion.overwrites_target() {
             return Ok(false);
@@ -64,10 +66,23 @@ impl DatasetState {
         if self.medium.writable() && self.cache().dataset_stats(&self.cached).dirty > 0 {
             return Ok(false);
         }
-        let Some((mut bands, total)) = self.bands(rows.div_ceil(height))? else {
-            return Ok(false);
-        };
-        zeros(into.pointers, rows as usize + 1)?;
+        let Some((parts, total)) = self.all_parts(grid)? else { return Ok(false) };
+        match grid[1] {
+            1 => self.place_rows([rows, columns], parts, total, conversion, into),
+            _ => self.join_rows(window, parts, total, &conversion, into),
+        }
+    }
+
+    /// Places chunks that have whole rows; whether each has been placed.
+    fn place_rows<T: Element>(
+        &self,
+        array: [u64; 2],
+        mut parts: Vec<Part>,
+        total: usize,
+        conversion: Conversion,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<bool> {
+        zeros(into.pointers, array[0] as usize + 1)?;
         let (mut indices, mut values) = (fresh(into.indices, total)?, fresh(into.values, total)?);
         // SAFETY: the sink gives every chunk a place of its own.
         let target =
@@ -76,17 +91,11 @@ impl DatasetState {
             counts: Output::new(bytemuck::cast_slice_mut(&mut into.pointers[1..])),
             indices: indices.output(),
             values: target,
-            array: [rows, columns],
+            array,
         };
-        let requests = bands.iter_mut().map(|Band { key, origin, place, taken }| {
-            let (origin, place, sink) = (origin.clone(), place.clone(), &sink);
-            let (cells, values, passes) = (None, true, true);
-            let read = SparseRead::Cells { cells, origin, place, values, passes, sink, taken };
-            (key.clone(), sparse.ask(read))
-        });
-        self.cache().read(&self.cached, requests)?;
+        let placed = self.give(&mut parts, &sink)?;
         drop(sink);
-        if !bands.iter().all(Band::is_placed) {
+        if !placed {
             return Ok(false);
         }
         // SAFETY: the places of the chunks are all places, and every chunk has been put.
@@ -99,22 +108,66 @@ impl DatasetState {
         Ok(true)
     }
 
-    /// So many chunks below each other, and how many cells they have together.
-    fn bands(&self, count: u64) -> Result<Option<(Vec<Band>, usize)>> {
-        let Some(table) = self.layout.table() else { return Ok(None) };
-        let height = self.layout.geometry.chunk()[0];
-        let keys: Vec<Dims> = (0..count).map(|at| Dims::from_slice(&[at, 0])).collect();
+    /// Joins the rows of chunks that have parts of them; whether all have been joined.
+    fn join_rows<T: Element>(
+        &self,
+        window: &Window,
+        mut parts: Vec<Part>,
+        total: usize,
+        conversion: &Conversion,
+        into: &mut LinesInto<'_, T>,
+    ) -> Result<bool> {
+        let Some(plan) = self.plan_window(window)? else { return Ok(false) };
+        zeros(into.pointers, plan.shape[0] as usize + 1)?;
+        let (mut indices, mut values) = (fresh(into.indices, total)?, fresh(into.values, total)?);
+        // SAFETY: they are only written to.
+        let places = unsafe { (indices.places(), values.places()) };
+        let counts: Vec<usize> =
+            parts.iter().map(|part| part.place.as_ref().map_or(0, Range::len)).collect();
+        let sink = BandSink::new(&plan, conversion, &counts, &mut into.pointers[1..], places);
+        let placed = self.give(&mut parts, &sink)?;
+        if !(placed && sink.is_done()) {
+            return Ok(false);
+        }
+        // SAFETY: the bands are all places, and each has been joined as a whole.
+        (*into.indices, *into.values) = unsafe { (indices.into_vec(), values.into_vec()) };
+        Ok(true)
+    }
+
+    /// Reads chunks into a sink; whether each is in its place.
+    fn give(&self, parts: &mut [Part], sink: &dyn CellSink) -> Result<bool> {
+        let Some(sparse) = self.layout.sparse() else { return Ok(false) };
+        let requests = parts.iter_mut().map(|Part { key, origin, place, taken }| {
+            let (origin, place) = (origin.clone(), place.clone());
+            let (cells, values, passes) = (None, true, true);
+            let read = SparseRead::Cells { cells, origin, place, values, passes, sink, taken };
+            (key.clone(), sparse.ask(read))
+        });
+        self.cache().read(&self.cached, requests)?;
+        Ok(parts.iter().all(Part::is_placed))
+    }
+
+    /// The chunks of a matrix of so many by so many, band after band, and how many cells they have together.
+    fn all_parts(&self, grid: [u64; 2]) -> Result<Option<(Vec<Part>, usize)>> {
+        let (Some(table), &[height, side]) = (self.layout.table(), self.layout.geometry.chunk())
+        else {
+            return Ok(None);
+        };
+        let [down, across] = grid;
+        let keys: Vec<Dims> = (0..down)
+            .flat_map(|band| (0..across).map(move |stripe| Dims::from_slice(&[band, stripe])))
+            .collect();
         let records = table.lookup(&keys)?;
-        let (mut bands, mut total) = (Vec::with_capacity(keys.len()), 0usize);
+        let (mut parts, mut total) = (Vec::with_capacity(keys.len()), 0usize);
         for (key, record) in keys.into_iter().zip(records) {
             let count = record.and_then(|record| self.recorded(&record)).unwrap_or(0);
             let Some(end) = total.checked_add(count) else { return Ok(None) };
             let place = Some(total..end).filter(|place| !place.is_empty());
             total = end;
-            let origin = Dims::from_slice(&[key[0] * height, 0]);
-            bands.push(Band { key, origin, place, taken: Taken::None });
+            let origin = Dims::from_slice(&[key[0] * height, key[1] * side]);
+            parts.push(Part { key, origin, place, taken: Taken::None });
         }
-        Ok(Some((bands, total)))
+        Ok(Some((parts, total)))
     }
 }
 

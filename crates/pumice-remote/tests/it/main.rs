@@ -1,0 +1,5 @@
+//! Tests of reading from web servers: what is asked for, and what happens when it does not come.
+
+mod faults;
+mod requests;
+mod server;
