@@ -36,3 +36,12 @@ from .low.h5r import Reference, RegionReference
 from .low.h5s import UNLIMITED
 
 __version__ = _pumice.__version__
+
+
+def __getattr__(name: str) -> object:
+    # Dask is looked for when it is asked for.
+    if name == "dask":
+        import importlib
+
+        return importlib.import_module("pumice.dask")
+    raise AttributeError(f"module 'pumice' has no attribute {name!r}")

@@ -16,6 +16,7 @@ mod group;
 mod handles;
 mod kinds;
 mod many;
+mod parcel;
 mod reference;
 mod selection;
 mod sparse;
@@ -47,6 +48,10 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(file::open_stream, module)?)?;
     module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
     module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::pack_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::remove_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::template, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::unpack_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::defined_columns, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::erase_points, module)?)?;
