@@ -24,6 +24,7 @@ from ._hl.dtypes import (
     string_dtype,
     vlen_dtype,
 )
+from ._hl.collective import CollectiveDataset, CollectiveFile
 from ._hl.files import File, register_driver, registered_drivers, unregister_driver
 from ._hl.foreign import SparseGroup, as_sparse, convert
 from ._hl.group import ExternalLink, Group, HardLink, SoftLink
@@ -35,6 +36,7 @@ from .low.h5 import get_config
 from .low.h5r import Reference, RegionReference
 from .low.h5s import UNLIMITED
 
+CollectiveError = _pumice.CollectiveError
 __version__ = _pumice.__version__
 
 

@@ -6,6 +6,8 @@
 //! run meanwhile.
 
 mod attributes;
+mod collective;
+mod communicator;
 mod context;
 mod create;
 mod dataset;
@@ -33,8 +35,11 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;
+    module.add("CollectiveError", module.py().get_type::<collective::CollectiveError>())?;
     module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
     module.add_class::<attributes::PyAttributes>()?;
+    module.add_class::<collective::PyCollectiveDataset>()?;
+    module.add_class::<collective::PyCollectiveFile>()?;
     module.add_class::<context::PyContext>()?;
     module.add_class::<dataset::PyDataset>()?;
     module.add_class::<datatype::PyDatatype>()?;

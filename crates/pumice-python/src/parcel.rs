@@ -1,25 +1,16 @@
 //! Chunks that other processes encode and one process stores.
 
+use crate::collective::raised_together;
 use crate::dataset::PyDataset;
-use crate::errors::raised;
-use pumice_collective::{CollectiveError, parcel};
-use pyo3::exceptions::PyOSError;
+use pumice_collective::parcel;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-
-/// The exception for an error of a call without ranks.
-fn raised_alone(error: CollectiveError) -> PyErr {
-    match error {
-        CollectiveError::File(error) => raised(error),
-        other => PyOSError::new_err(other.to_string()),
-    }
-}
 
 /// The bytes of a file whose dataset `bench` has the description of a dataset, and no chunk.
 #[pyfunction]
 pub(crate) fn template<'py>(py: Python<'py>, dataset: &PyDataset) -> PyResult<Bound<'py, PyBytes>> {
     let dataset = dataset.dataset()?;
-    let bytes = py.detach(|| parcel::template(&dataset)).map_err(raised_alone)?;
+    let bytes = py.detach(|| parcel::template(&dataset)).map_err(raised_together)?;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -30,7 +21,7 @@ pub(crate) fn pack_chunks<'py>(
     dataset: &PyDataset,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let dataset = dataset.dataset()?;
-    let bytes = py.detach(|| parcel::pack(&dataset)).map_err(raised_alone)?;
+    let bytes = py.detach(|| parcel::pack(&dataset)).map_err(raised_together)?;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -38,7 +29,7 @@ pub(crate) fn pack_chunks<'py>(
 #[pyfunction]
 pub(crate) fn unpack_chunks(py: Python<'_>, dataset: &PyDataset, chunks: &[u8]) -> PyResult<usize> {
     let dataset = dataset.dataset()?;
-    py.detach(|| parcel::unpack(&dataset, chunks)).map_err(raised_alone)
+    py.detach(|| parcel::unpack(&dataset, chunks)).map_err(raised_together)
 }
 
 /// Removes the chunks that begin in a box.
@@ -50,5 +41,5 @@ pub(crate) fn remove_chunks(
     shape: Vec<u64>,
 ) -> PyResult<()> {
     let dataset = dataset.dataset()?;
-    py.detach(|| parcel::remove(&dataset, &start, &shape)).map_err(raised_alone)
+    py.detach(|| parcel::remove(&dataset, &start, &shape)).map_err(raised_together)
 }
