@@ -71,7 +71,8 @@ impl RemoteStore {
         let client = Arc::new(Client::new(address, options, counts.clone()));
         let head = wait(&runtime, client.clone(), 0..options.first as u64)?;
         let length = client.identity().map_or(0, |identity| identity.length);
-        let blocks = Arc::new(Blocks::new(options.block, length, options.blocks, options.piece));
+        let block = block_size(options.block, length);
+        let blocks = Arc::new(Blocks::new(block, length, options.blocks, options.piece));
         let ahead = Ahead::new(client.clone(), runtime.clone(), counts.clone(), options.ahead);
         let flying = Arc::new(Semaphore::new((options.flying >> 10).max(1)));
         let options = options.clone();
@@ -169,6 +170,13 @@ impl RemoteStore {
         }
         Ok(())
     }
+}
+
+/// The size of blocks: of an object that is small, so large that three of them are all of it. The time to the first
+/// byte of an answer is longer than what a few more of them take.
+fn block_size(usual: usize, length: u64) -> usize {
+    let small = length <= 16 * usual as u64;
+    if small { usual.max((length.div_ceil(3) as usize).next_multiple_of(4096)) } else { usual }
 }
 
 fn lost() -> Fault {
