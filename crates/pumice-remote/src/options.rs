@@ -28,7 +28,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             block: 2 << 20,
-            first: 1 << 20,
+            first: 2 << 20,
             blocks: 64 << 20,
             flying: 128 << 20,
             ahead: 128 << 20,
@@ -57,7 +57,7 @@ impl Options {
         self
     }
 
-    /// The bytes that the first request asks for: 1 MiB unless set.
+    /// The bytes that the first request asks for: 2 MiB unless set.
     pub fn first_bytes(mut self, bytes: usize) -> Self {
         self.first = bytes.max(LEAST);
         self
