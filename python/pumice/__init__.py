@@ -24,6 +24,7 @@ from ._hl.dtypes import (
     string_dtype,
     vlen_dtype,
 )
+from ._hl.collective import CollectiveDataset, CollectiveFile
 from ._hl.files import File, register_driver, registered_drivers, unregister_driver
 from ._hl.foreign import SparseGroup, as_sparse, convert
 from ._hl.group import ExternalLink, Group, HardLink, SoftLink
@@ -35,4 +36,14 @@ from .low.h5 import get_config
 from .low.h5r import Reference, RegionReference
 from .low.h5s import UNLIMITED
 
+CollectiveError = _pumice.CollectiveError
 __version__ = _pumice.__version__
+
+
+def __getattr__(name: str) -> object:
+    # Dask is looked for when it is asked for.
+    if name == "dask":
+        import importlib
+
+        return importlib.import_module("pumice.dask")
+    raise AttributeError(f"module 'pumice' has no attribute {name!r}")

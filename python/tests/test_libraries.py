@@ -44,12 +44,13 @@ def test_dask_reads_without_a_lock(stored):
 def test_blocks_of_dask_have_about_equally_many_defined_cells(stored, monkeypatch):
     pytest.importorskip("dask.array")
     sparse = pytest.importorskip("sparse")
-    from pumice._hl import interop
+    from pumice import dask
 
-    monkeypatch.setattr(interop, "_BLOCK_CELLS", 1500)
+    monkeypatch.setattr(dask, "_BLOCK_CELLS", 1500)
     path, _, given = stored
     with pumice.File(path) as file:
-        lengths = interop.sparse_chunks(file["s"], 1500)[0]
+        lengths, columns = dask.sparse_chunks(file["s"], 1500)
+        assert columns == (60,)
         ends = np.cumsum((0, *lengths))
         counts = [given[a:b].nnz for a, b in zip(ends, ends[1:])]
         assert sum(lengths) == 400 and max(counts) <= 1500 and len(counts) >= 3 and max(lengths) > 2 * min(lengths)
@@ -61,6 +62,21 @@ def test_blocks_of_dask_have_about_equally_many_defined_cells(stored, monkeypatc
         blocks = csr.to_delayed().reshape(-1)
         assert sum(block.compute().nnz for block in blocks) == given.nnz
         np.testing.assert_array_equal(file["s"].to_dask(form="dense").compute(), given.toarray())
+
+
+def test_blocks_of_dask_cut_wide_chunks_along_the_next_axis(path):
+    pytest.importorskip("dask.array")
+    from pumice import dask
+
+    given = scipy.sparse.random_array((20, 4000), density=0.5, rng=np.random.default_rng(1), format="csr")
+    with pumice.File(path, "w") as file:
+        data = pumice.from_scipy(file, "s", given, chunks=(10, 100))
+        rows, columns = dask.sparse_chunks(data, 5000)
+        assert rows == (10, 10) and sum(columns) == 4000 and all(side % 100 == 0 for side in columns)
+        ends = np.cumsum((0, *columns))
+        assert max(given[:10, a:b].nnz for a, b in zip(ends, ends[1:])) <= 1.5 * 5000
+        empty = file.create_dataset("e", (10**6, 10**6), "f4", sparse=True)
+        assert dask.sparse_chunks(empty) == ((10**6,), (10**6,))
 
 
 def test_tokens_of_dask_change_with_the_file(stored):

@@ -278,3 +278,25 @@ def test_sections_have_filters_of_their_own(path):
         assert made(compression=False, location_compression="gzip") == ([], [302, 1])
         with pytest.raises(TypeError):
             file.create_dataset("dense", (3,), location_compression=True)
+
+
+def test_arrays_may_lie_anywhere_in_memory(path):
+    def shifted(array):
+        room = np.empty(array.nbytes + 1, np.uint8)
+        found = room[1:].view(array.dtype)
+        found[:] = array
+        assert not found.flags.aligned
+        return found
+
+    given = scipy.sparse.random_array((50, 40), density=0.2, format="csr", rng=np.random.default_rng(0))
+    parts = (shifted(given.data), shifted(given.indices), shifted(given.indptr))
+    with pumice.File(path, "w") as file:
+        assert (pumice.from_scipy(file, "a", scipy.sparse.csr_array(parts, shape=(50, 40))).to_csr() != given).nnz == 0
+        data = file.create_dataset("b", (50, 40), "f8", sparse=True)
+        coo = given.tocoo()
+        data.write_cells([shifted(column) for column in coo.coords], shifted(coo.data))
+        assert (data.to_csr() != given).nnz == 0
+        np.testing.assert_array_equal(data.read_cells([shifted(column) for column in coo.coords]), coo.data)
+        dense = file.create_dataset("c", (50, 40), "f8", chunks=(7, 9))
+        dense[...] = shifted(given.toarray().reshape(-1)).reshape(50, 40)
+        np.testing.assert_array_equal(dense[:], given.toarray())

@@ -10,6 +10,9 @@ use pumice::{Dataset, File, Group, Node};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// How names of HDF5 files end.
+const ENDINGS: [&str; 7] = [".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".h5ad"];
+
 /// A file, and perhaps an object in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
@@ -43,17 +46,32 @@ impl Spot {
         }
     }
 
-    /// `FILE` or `FILE/PATH`, where the file may be a new one: then its name follows the last
-    /// existing folder.
+    /// `FILE` or `FILE/PATH`, where the file may be a new one: then its name is the first that ends as those of HDF5 files
+    /// do, or else the one behind the last existing folder.
     pub(crate) fn to_make(typed: &str) -> Self {
         let there = Self::of(typed);
         if there.file.exists() {
             return there;
         }
         let cuts = typed.match_indices('/').map(|(at, _)| at).filter(|&at| at > 0);
-        let is_new = |end: &usize| !Path::new(&typed[..*end]).is_dir();
-        let end = cuts.into_iter().find(is_new).unwrap_or(typed.len());
+        let news: Vec<usize> =
+            cuts.filter(|&end| !Path::new(&typed[..end]).is_dir()).chain([typed.len()]).collect();
+        let is_named = |end: &&usize| ENDINGS.iter().any(|ending| typed[..**end].ends_with(ending));
+        let end = news.iter().find(is_named).or(news.first()).copied().unwrap_or(typed.len());
         Self { file: typed[..end].into(), inside: typed[end..].trim_matches('/').to_owned() }
+    }
+
+    /// [`to_make`](Self::to_make) for a path, which may be no text.
+    pub(crate) fn new(typed: &Path) -> Self {
+        match typed.to_str() {
+            Some(text) => Self::to_make(text),
+            None => Self { file: typed.into(), inside: String::new() },
+        }
+    }
+
+    /// Whether an object was named behind the file.
+    pub(crate) fn names_an_object(&self) -> bool {
+        !self.inside.is_empty()
     }
 
     /// The file's name as text.
@@ -204,5 +222,10 @@ mod tests {
         assert_eq!(spot.name(), format!("{folder}/new.h5"));
         assert_eq!(spot.object(None).as_deref(), Some("/run1/hits"));
         assert_eq!(Spot::to_make("new.h5").name(), "new.h5");
+        // A folder that is not there is none to make a file of.
+        let lost = format!("{folder}/absent/new.nc/run1");
+        assert_eq!(Spot::to_make(&lost).name(), format!("{folder}/absent/new.nc"));
+        let plain = Spot::to_make(&format!("{folder}/plain/run1"));
+        assert_eq!(plain.name(), format!("{folder}/plain"));
     }
 }

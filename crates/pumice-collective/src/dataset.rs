@@ -84,7 +84,20 @@ impl CollectiveDataset {
     ///
     /// Only for datasets of chunks that contain their values: not for strings in dense chunks.
     pub fn write_alone<T: H5Type>(&self, selection: impl Select, values: &[T]) -> Result<()> {
-        let values = self.values(values)?;
+        self.change_alone(selection, self.values(values)?)
+    }
+
+    /// [`write_alone`](Self::write_alone) of packed elements of any datatype that converts to the dataset's.
+    pub fn write_alone_as(
+        &self,
+        selection: impl Select,
+        datatype: &Datatype,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.change_alone(selection, Values::Plain(datatype.clone(), bytes))
+    }
+
+    fn change_alone(&self, selection: impl Select, values: Values<'_>) -> Result<()> {
         let mut state = self.inner().state();
         state.check()?;
         let entry = &mut state.entries[self.at];

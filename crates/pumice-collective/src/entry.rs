@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The name of the dataset in a bench.
-const NAME: &str = "bench";
+pub(crate) const NAME: &str = "bench";
 
 /// What a rank did to a chunk since the last flush.
 pub(crate) enum Touched {
@@ -52,7 +52,7 @@ pub(crate) struct Outcome {
 impl Entry {
     /// A dataset that exists.
     pub(crate) fn open(path: &str, view: Dataset, context: &Context) -> Result<Self> {
-        let bench = bench(context, |file| like(file, &view))?;
+        let bench = bench(context, |file| empty_like(file, &view))?;
         Ok(Self { view: Some(view), ..Self::new(path, bench, false)? })
     }
 
@@ -202,7 +202,7 @@ impl Entry {
     pub(crate) fn committed(&mut self, view: &File, context: &Context) -> Result<()> {
         let view = view.dataset(&self.path)?;
         if !self.touched.is_empty() || self.fresh || self.bench.shape() != view.shape() {
-            self.bench = bench(context, |file| like(file, &view))?;
+            self.bench = bench(context, |file| empty_like(file, &view))?;
         }
         self.owners.clear();
         self.touched.clear();
@@ -213,7 +213,7 @@ impl Entry {
 }
 
 /// Begins a dataset with the description of another: also its layout, and the filters of its sections.
-fn like(file: &File, other: &Dataset) -> DatasetBuilder {
+pub(crate) fn empty_like(file: &File, other: &Dataset) -> DatasetBuilder {
     let builder = file.new_dataset_like(other);
     let builder = match other.layout() {
         LayoutKind::Compact => builder.compact(),

@@ -66,6 +66,12 @@ impl Inner {
         }
     }
 
+    fn release(&self) {
+        if let Some(gate) = &self.gate {
+            gate.release();
+        }
+    }
+
     /// What this rank writes its chunks to.
     pub(crate) fn chunk_store(&self) -> Result<&Arc<dyn Store>> {
         if let Some(store) = self.writes.get() {
@@ -256,6 +262,31 @@ impl CollectiveFile {
         inner.agree(&mut state, done)
     }
 
+    /// Fails on all ranks if one hands in an error: for what each has done by itself, such as finding the values of a
+    /// write. The file can be used on.
+    ///
+    /// ```
+    /// use pumice_collective::{CollectiveFile, comm::run};
+    /// use std::{sync::Arc, time::Duration};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("a.h5");
+    /// let found = run(2, Duration::from_secs(30), |comm| {
+    ///     let rank = comm.rank();
+    ///     let file = CollectiveFile::create(Arc::new(comm), &path).unwrap();
+    ///     let own = if rank == 1 { Err(pumice::Error::NotFound("values".into())) } else { Ok(()) };
+    ///     let failed = file.agree(own).is_err();
+    ///     file.close().unwrap();
+    ///     failed
+    /// });
+    /// # use pumice_comm::Communicator;
+    /// assert!(found.into_iter().all(Result::unwrap));
+    /// ```
+    pub fn agree(&self, own: pumice::Result<()>) -> Result<()> {
+        let inner = &self.inner;
+        inner.agree(&mut inner.state(), own.map_err(CollectiveError::from))
+    }
+
     /// The file as all ranks' changes leave it, for reading by this rank with its own cache. Flushes if there are
     /// changes. Reading from it is not collective. It is of use until the next flush: then ask again, for space that it
     /// names may be used again.
@@ -288,8 +319,36 @@ impl CollectiveFile {
         };
         let closed = inner.agree(&mut state, closed);
         state.broken.get_or_insert_with(|| "it was closed".into());
-        inner.shut();
+        inner.release();
         closed
+    }
+
+    /// Gives the file up, as a rank does that cannot go on: it stays as at the last commit, and the other ranks get
+    /// an error. Not a collective call.
+    ///
+    /// ```
+    /// use pumice_collective::{CollectiveFile, comm::Alone};
+    /// use std::sync::Arc;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("a.h5");
+    /// let file = CollectiveFile::create(Arc::new(Alone::default()), &path)?;
+    /// file.flush()?;
+    /// file.change(|file| file.create_group("runs").map(drop))?;
+    /// file.abandon("out of stones");
+    /// assert!(pumice::File::open(&path)?.group("runs").is_err());
+    /// # Ok::<(), pumice_collective::CollectiveError>(())
+    /// ```
+    pub fn abandon(self, reason: &str) {
+        let inner = &self.inner;
+        let mut state = inner.state();
+        inner.end(&mut state, reason);
+        inner.shut();
+        state.entries.clear();
+        state.view = None;
+        // What it would write is refused.
+        drop(state.root.take());
+        inner.release();
     }
 }
 

@@ -3,17 +3,17 @@
 
 use pumice_store::{ReadOp, Renewal, Store, WriteOp};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub(crate) struct Gate {
-    store: Arc<dyn Store>,
+    store: RwLock<Option<Arc<dyn Store>>>,
     shut: AtomicBool,
 }
 
 impl Gate {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, shut: AtomicBool::new(false) }
+        Self { store: RwLock::new(Some(store)), shut: AtomicBool::new(false) }
     }
 
     /// From now on every write fails.
@@ -21,12 +21,23 @@ impl Gate {
         self.shut.store(true, Ordering::SeqCst);
     }
 
-    fn open(&self) -> io::Result<&dyn Store> {
+    /// Lets the file go, with its lock, though there may still be handles of datasets.
+    pub(crate) fn release(&self) {
+        self.shut();
+        self.store.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn store(&self) -> io::Result<Arc<dyn Store>> {
+        let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        store.ok_or_else(|| io::Error::other("the file is closed"))
+    }
+
+    fn open(&self) -> io::Result<Arc<dyn Store>> {
         if std::thread::panicking() {
             self.shut();
         }
         match self.shut.load(Ordering::SeqCst) {
-            false => Ok(&*self.store),
+            false => self.store(),
             true => Err(io::Error::other("a collective call has failed")),
         }
     }
@@ -34,19 +45,19 @@ impl Gate {
 
 impl Store for Gate {
     fn len(&self) -> io::Result<u64> {
-        self.store.len()
+        self.store()?.len()
     }
 
     fn room(&self, offset: u64) -> io::Result<u64> {
-        self.store.room(offset)
+        self.store()?.room(offset)
     }
 
     fn volume(&self) -> io::Result<u64> {
-        self.store.volume()
+        self.store()?.volume()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.store.read_at(offset, buffer)
+        self.store()?.read_at(offset, buffer)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -54,7 +65,7 @@ impl Store for Gate {
     }
 
     fn read_vectored(&self, ops: &mut [ReadOp<'_>]) -> io::Result<()> {
-        self.store.read_vectored(ops)
+        self.store()?.read_vectored(ops)
     }
 
     fn write_vectored(&self, ops: &[WriteOp<'_>]) -> io::Result<()> {
@@ -68,23 +79,26 @@ impl Store for Gate {
     }
 
     fn settle(&self, end: u64) -> io::Result<()> {
-        self.store.settle(end)
+        self.store()?.settle(end)
     }
 
     fn beside(&self, other: Arc<dyn Store>) -> Arc<dyn Store> {
-        self.store.beside(other)
+        match self.store() {
+            Ok(store) => store.beside(other),
+            Err(_) => other,
+        }
     }
 
     fn check(&self) -> io::Result<()> {
-        self.store.check()
+        self.store()?.check()
     }
 
     fn is_unlocked(&self) -> bool {
-        self.store.is_unlocked()
+        self.store().is_ok_and(|store| store.is_unlocked())
     }
 
     fn renew(&self, step: Renewal) -> io::Result<()> {
-        self.store.renew(step)
+        self.store()?.renew(step)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

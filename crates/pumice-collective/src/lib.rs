@@ -47,6 +47,7 @@ mod file;
 mod gate;
 mod options;
 mod owners;
+pub mod parcel;
 mod pieces;
 mod wire;
 

@@ -111,7 +111,7 @@ pub(crate) fn open_stream(
     Ok(PyFile::new(file.map_err(raised)?, None))
 }
 
-fn options_of(given: &Bound<'_, PyDict>) -> PyResult<FileOptions> {
+pub(crate) fn options_of(given: &Bound<'_, PyDict>) -> PyResult<FileOptions> {
     let mut options = File::options();
     for (name, value) in given.iter() {
         let name: String = name.extract()?;
@@ -168,6 +168,11 @@ impl PyFile {
     fn new(file: File, memory: Option<Arc<MemoryStore>>) -> Self {
         let keeper = Arc::new(Keeper::default());
         Self { file: keeper.slot(file), keeper, memory }
+    }
+
+    /// Takes the handles out of all objects that were opened through it.
+    pub(crate) fn emptied(&self) -> impl Send + use<> {
+        (self.file.take(), self.keeper.emptied())
     }
 
     /// The file of an object, which an external link may have led to.

@@ -6,6 +6,8 @@
 //! run meanwhile.
 
 mod attributes;
+mod collective;
+mod communicator;
 mod context;
 mod create;
 mod dataset;
@@ -16,6 +18,7 @@ mod group;
 mod handles;
 mod kinds;
 mod many;
+mod parcel;
 mod reference;
 mod selection;
 mod sparse;
@@ -32,8 +35,11 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     context::has_forked();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ConversionError", module.py().get_type::<errors::ConversionError>())?;
+    module.add("CollectiveError", module.py().get_type::<collective::CollectiveError>())?;
     module.add("ReadOnlyError", module.py().get_type::<errors::ReadOnlyError>())?;
     module.add_class::<attributes::PyAttributes>()?;
+    module.add_class::<collective::PyCollectiveDataset>()?;
+    module.add_class::<collective::PyCollectiveFile>()?;
     module.add_class::<context::PyContext>()?;
     module.add_class::<dataset::PyDataset>()?;
     module.add_class::<datatype::PyDatatype>()?;
@@ -47,6 +53,10 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(file::open_stream, module)?)?;
     module.add_function(wrap_pyfunction!(many::read_many, module)?)?;
     module.add_function(wrap_pyfunction!(many::write_many, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::pack_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::remove_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::template, module)?)?;
+    module.add_function(wrap_pyfunction!(parcel::unpack_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(selection::simple_index, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::defined_columns, module)?)?;
     module.add_function(wrap_pyfunction!(sparse::erase_points, module)?)?;

@@ -225,7 +225,7 @@ class HLObject:
         if not self.id or fid is None or fid.path is None or fid.get_intent() & h5f.ACC_RDWR:
             raise TypeError("h5py objects cannot be pickled (only those of files that are opened for reading can)")
         kept = {key: value for key, value in fid.options.items() if key in ("locking", "swmr")}
-        return _reopened, (str(fid.path), self.name, kept)
+        return _reopened, (os.path.abspath(fid.path), self.name, kept)
 
 
 class _Closed:
@@ -319,8 +319,12 @@ _files: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 def _reopened(path, name, options):
     """An object from another process."""
+    from . import workers
     from .files import File
 
+    file = workers.again(path, options)
+    if file is not None:
+        return file if name == "/" else file[name]
     key = (os.getpid(), path, *sorted(options.items()))
     fid = _files.get(key)
     if fid is None or not fid:

@@ -61,9 +61,9 @@ class DefinedCells:
 
         return append(self, value, axis)
 
-    def to_dask(self, chunks=None, form=None):
+    def to_dask(self, chunks="auto", form=None):
         """A dask.array, read without a lock; blocks of a sparse dataset have about equally many defined cells."""
-        from .interop import to_dask
+        from ..dask import to_dask
 
         return to_dask(self, chunks, form)
 
@@ -80,9 +80,9 @@ class DefinedCells:
         return spy(self, size)
 
     def __dask_tokenize__(self):
-        from .interop import token
+        from .workers import token_of
 
-        return token(self)
+        return token_of(self)
 
     def _repr_html_(self):
         from .interop import dataset_html

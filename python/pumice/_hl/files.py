@@ -109,12 +109,21 @@ class File(Group):
 
     _in_memory_file_counter = 0
 
+    def __new__(cls, name=None, mode="r", *args, comm=None, **kwds):
+        """A file; one that ranks write together if there is a communicator, such as one of mpi4py."""
+        if comm is None or mode == "r":
+            return super().__new__(cls)
+        return _collective(name, mode, comm, *args, **kwds)
+
     def __init__(self, name, mode="r", driver=None, libver=None, userblock_size=None, swmr=False,
                  rdcc_nslots=None, rdcc_nbytes=None, rdcc_w0=None, track_order=None,
                  fs_strategy=None, fs_persist=False, fs_threshold=1, fs_page_size=None,
                  page_buf_size=None, min_meta_keep=0, min_raw_keep=0, locking=None,
                  alignment_threshold=1, alignment_interval=1, meta_block_size=None, *,
-                 track_times=False, cache=None, **kwds):  # fmt: skip
+                 track_times=False, cache=None, comm=None, time_limit=600, **kwds):  # fmt: skip
+        if comm is not None:
+            # Each rank reads by itself.
+            driver = None
         if isinstance(name, h5f.FileID):
             HLObject.__init__(self, name)
             return
@@ -251,6 +260,20 @@ class File(Group):
             return "<Closed HDF5 file>"
         filename = os.path.basename(self.filename)
         return f'<HDF5 file "{filename}" (mode {self.mode})>'
+
+
+def _collective(name, mode, comm, driver=None, libver=None, userblock_size=None, *, track_order=None, fs_strategy=None,
+                fs_persist=False, fs_threshold=1, fs_page_size=None, locking=None, alignment_threshold=1,
+                alignment_interval=1, meta_block_size=None, cache=None, time_limit=600, info=None):  # fmt: skip
+    """A file that ranks write together."""
+    from .collective import CollectiveFile
+
+    if driver not in (None, "mpio"):
+        raise ValueError(f"Ranks share a file on a file system, not one of driver {driver!r}")
+    options = _file_options(mode, libver, userblock_size, False, track_order, fs_strategy, fs_persist, fs_threshold,
+                            fs_page_size, locking, alignment_threshold, alignment_interval, meta_block_size, cache,
+                            False)  # fmt: skip
+    return CollectiveFile(name, mode, comm, time_limit, options)
 
 
 def _access(nslots, nbytes, w0, libver, locking, threshold, interval, page, meta, raw):

@@ -1,96 +1,13 @@
-"""Datasets for other libraries: Dask, Arrow, notebooks. Each library is looked for when it is asked for."""
+"""Datasets for other libraries: Arrow, notebooks. Each library is looked for when it is asked for."""
 
 import base64
 import html
-import os
 import struct
-import uuid
 import zlib
 
 import numpy as np
 
 from . import selections
-
-# Defined cells of a block of Dask.
-_BLOCK_CELLS = 1 << 20
-
-
-def token(dataset):
-    """What changes when the cells of a dataset may have changed: path, name, time of change, size."""
-    fid = dataset.id.owner
-    if fid.path is None or fid.get_intent():
-        # What can be changed in this process has another token each time.
-        return ("pumice", uuid.uuid4().hex)
-    found = os.stat(fid.path)
-    return ("pumice", str(fid.path), dataset.name, found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-class SparseBlocks:
-    """The defined cells of a dataset as something that Dask slices."""
-
-    def __init__(self, dataset, form):
-        self.dataset, self.form = dataset, form
-        self.shape, self.dtype, self.ndim = dataset.shape, dataset.dtype.newbyteorder("="), dataset.ndim
-
-    def __getitem__(self, args):
-        return self.dataset.sparse(self.form)[args]
-
-    def __dask_tokenize__(self):
-        return (*token(self.dataset), self.form)
-
-
-def sparse_chunks(dataset, cells=_BLOCK_CELLS):
-    """Lengths of blocks along each axis: along the first, in whole chunks, so that each has about so many cells."""
-    shape, step = dataset.shape, dataset.chunks[0]
-    lengths, length, held = [], 0, 0
-    # Few looks where there are many chunks.
-    step *= max(1, -(-shape[0] // step) // 4096)
-    for begin in range(0, shape[0], step):
-        end = min(begin + step, shape[0])
-        found = dataset._ds.count_defined(selections.select(shape, (slice(begin, end),)).native)
-        if length and held + found > cells:
-            lengths.append(length)
-            length = held = 0
-        length, held = length + end - begin, held + found
-    return (tuple(lengths) + (length,),) + tuple((side,) for side in shape[1:])
-
-
-def to_dask(dataset, chunks=None, form=None):
-    """A dask.array whose blocks are read without a lock.
-
-    Blocks of a sparse dataset hold about a million defined cells each, however many cells that are; they are
-    ``sparse.COO`` (``form="pydata"``, the default where that library is there), ``csr``, ``csc``, or ``dense``.
-    """
-    import dask.array
-
-    if not dataset.is_sparse:
-        chunks = "auto" if chunks is None else chunks
-        return dask.array.from_array(dataset, chunks=chunks, lock=False, asarray=False)
-    if form is None:
-        try:
-            import sparse  # noqa: F401
-
-            form = "pydata"
-        except ImportError:
-            form = "csr" if dataset.ndim == 2 else "dense"
-    chunks = sparse_chunks(dataset) if chunks is None else chunks
-    if form == "dense":
-        return dask.array.from_array(dataset, chunks=chunks, lock=False, asarray=False)
-    blocks = SparseBlocks(dataset, form)
-    return dask.array.from_array(blocks, chunks=chunks, lock=False, asarray=False, meta=_meta(blocks, form))
-
-
-def _meta(blocks, form):
-    if form == "pydata":
-        import sparse
-
-        coordinates = np.empty((blocks.ndim, 0), np.int64)
-        return sparse.COO(coordinates, np.empty(0, blocks.dtype), shape=(0,) * blocks.ndim,
-                          fill_value=blocks.dataset.fillvalue)  # fmt: skip
-    import scipy.sparse
-
-    return scipy.sparse.csr_array((0, 0), dtype=blocks.dtype).asformat(form)
-
 
 # -- Arrow ---------------------------------------------------------------------------------------------
 

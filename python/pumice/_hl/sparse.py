@@ -99,9 +99,15 @@ def kind_of(dataset):
     return dataset._kind
 
 
+def _in_line(array, dtype=None):
+    """An array whose elements lie one after another, where such elements may lie: messages of Dask have them anywhere."""
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.aligned else array.copy()
+
+
 def _numbers(array):
     """Coordinates as the native module takes them, without a copy if they are of scipy's types."""
-    array = np.ascontiguousarray(array)
+    array = _in_line(array)
     if array.dtype in (np.int32, np.uint32):
         return array.view(np.uint32)
     if array.dtype in (np.int64, np.uint64):
@@ -312,7 +318,7 @@ class SparseView:
             return
         kind = values.dtype.newbyteorder("=").str[1:]
         if dataset.ndim and kind in _KINDS and kind_of(dataset) is not None:
-            values = np.ascontiguousarray(values, dtype=kind)
+            values = _in_line(values, kind)
             _pumice.write_columns(dataset._ds, [_numbers(column) for column in columns], values, kind, duplicates)
             return
         if duplicates != "last":
@@ -347,7 +353,7 @@ def without_repeats(matrix):
 def write_matrix(dataset, matrix, duplicates="last", progress=None):
     """Defines the cells of a csr or csc matrix of the dataset's shape; tells ``progress`` how many are done."""
     kind = matrix.dtype.newbyteorder("=").str[1:]
-    values = np.ascontiguousarray(matrix.data, dtype=kind)
+    values = _in_line(matrix.data, kind)
     pointers, indices, columns = _numbers(matrix.indptr), _numbers(matrix.indices), matrix.format == "csc"
     total = int(pointers[-1])
     for first, last in _bands(pointers, total if progress is None else _STEP):

@@ -24,6 +24,15 @@ FSPACE_STRATEGY_FSM_AGGR, FSPACE_STRATEGY_PAGE, FSPACE_STRATEGY_AGGR, FSPACE_STR
 _open: weakref.WeakValueDictionary[int, FileID] = weakref.WeakValueDictionary()
 
 
+def stamp_of(path):
+    """What changes when the file at a path is changed or replaced; None if there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
+
+
 class FileID(GroupID):
     """A handle of a file, which is also that of its root group."""
 
@@ -39,6 +48,7 @@ class FileID(GroupID):
         self.stream = None
         self.backing = None
         self._intent = ACC_RDWR if intent is None and file.is_writable else (intent or ACC_RDONLY)
+        self.stamp = None if self.path is None or self._intent & ACC_RDWR else stamp_of(self.path)
         self.group = file.root()
         self.native = self.group.object()
         self.owner = self

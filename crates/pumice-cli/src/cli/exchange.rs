@@ -27,6 +27,7 @@ Examples:
   pumice import matrix.mtx.gz matrix.h5 --dataset runs/first --chunk 4096,4096
   pumice import cells.h5ad cells.h5 --object X --object layers/spliced
   pumice import cells.h5ad/layers cells.h5
+  pumice import matrix.mtx runs.h5/first/counts       the dataset's path behind the file
   pumice import weights.npz weights.h5
   pumice import edges.csv edges.h5 --shape 1000,1000 --duplicates last
   pumice import triplets.tsv triplets.h5 --one-based
@@ -43,7 +44,8 @@ pub(crate) struct Import {
     /// Which array of the input, by its path there; may be repeated. All of them by default
     #[arg(long, value_name = "PATH")]
     pub(crate) object: Vec<String>,
-    /// Path of the dataset in the file, if there is one; by default "matrix" or its path in the input
+    /// Path of the dataset in the file, if there is one; by default "matrix" or its path in the input. OUT.h5/PATH says it,
+    /// too, or the group of several
     #[arg(long, value_name = "NAME")]
     pub(crate) dataset: Option<String>,
     /// Shape of the array, for text that does not say it

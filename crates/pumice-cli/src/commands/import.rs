@@ -14,6 +14,7 @@ use crate::cli::{Duplicates, Import, Storing};
 use crate::driver;
 use crate::formats::Keeper;
 use crate::formats::{self, Array, Format, Found, Input, Source};
+use crate::locate::Spot;
 use crate::numbers;
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
@@ -45,7 +46,8 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
         Some(name) => formats::named(name)?,
         None => formats::recognised(&input_path.path)?,
     };
-    let target = target(&arguments.storing, &arguments.input)?;
+    let into = Spot::new(&arguments.storing.output);
+    let target = Target::new(&into.file, &arguments.input, arguments.storing.force)?;
     let (shape, one_based) = (arguments.shape.as_deref(), arguments.one_based);
     ensure!(!one_based || format.name() == "csv", "--one-based is for csv; other formats say it");
     let input = Input { path: &input_path.path, shape, one_based };
@@ -56,16 +58,19 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
         false => Vec::new(),
     };
     let found = chosen(found, arguments, format)?;
+    let single = found.len() == 1;
     let file = File::create(&target.partial)?;
     let total = found.iter().map(|found| found.source.array().entries).sum();
     let progress = Progress::new(total, Unit::Entries);
     let mut summaries = Vec::new();
     let mut names = Keeper::default();
     for found in found {
-        let name = match (&arguments.dataset, arguments.dataset.is_some()) {
-            (Some(name), true) => name.clone(),
-            _ => found.name,
+        // One array is the object at a path, several are below it.
+        let name = match &arguments.dataset {
+            Some(name) => Some(name.as_str()),
+            None => Some(found.name.as_str()).filter(|_| !(single && into.names_an_object())),
         };
+        let name = into.object(name).unwrap_or_default();
         let temporary = target.partial.with_extension("sorted");
         let asked = Asked {
             input: &arguments.input,

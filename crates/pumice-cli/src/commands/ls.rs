@@ -20,8 +20,8 @@ pub(super) use options::FLAGS;
 use options::Options;
 use pumice::types::VarLenKind;
 use pumice::{
-    Attribute, CommittedDatatype, Dataset, Datatype, Error, Extent, File, FilterSpec, Group,
-    MemberKind, Node, UNLIMITED,
+    Attribute, ChunkInfo, CommittedDatatype, Dataset, Datatype, Error, Extent, File, FilterSpec,
+    Group, LayoutKind, MemberKind, Node, UNLIMITED,
 };
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -188,7 +188,8 @@ impl<'a, W: Write> Lister<'a, W> {
     fn datatype_details(&mut self, datatype: &CommittedDatatype) -> Result<()> {
         let (address, links) = (datatype.address(), datatype.link_count());
         let modified = datatype.modified().filter(|_| datatype.header_version() > 1);
-        self.common(datatype.attributes(), (address, links, modified, None))?;
+        let facts = (address, links, modified, datatype.comment());
+        self.common(datatype.attributes(), facts)?;
         let text = self.type_words(datatype.datatype(), Some(address));
         self.detail("Type", &text)
     }
@@ -268,10 +269,38 @@ impl<'a, W: Write> Lister<'a, W> {
         let text = self.type_words(dataset.datatype(), dataset.committed_datatype());
         self.detail("Type", &text)?;
         if self.options.address {
-            let address = dataset.creation()?.address;
-            let base = self.file.info()?.user_block_size;
-            let address = address.map_or(u64::MAX, |address| address.saturating_add(base));
-            self.detail("Address", &address.to_string())?;
+            self.addresses(dataset)?;
+        }
+        Ok(())
+    }
+
+    /// Where elements are, as the file counts: one address, or that of the chunk index, and all chunks.
+    fn addresses(&mut self, dataset: &Dataset) -> Result<()> {
+        let creation = dataset.creation()?;
+        let shown = |address: Option<u64>| address.unwrap_or(u64::MAX).to_string();
+        if dataset.chunk().is_none() {
+            return match dataset.layout() {
+                LayoutKind::Contiguous | LayoutKind::External => {
+                    self.detail("Address", &shown(creation.address))
+                }
+                _ => Ok(()),
+            };
+        }
+        writeln!(self.out, "    Address: {}", shown(creation.index_address))?;
+        if creation.index_address.is_none() || dataset.is_sparse() {
+            return Ok(());
+        }
+        writeln!(self.out, "           Flags    Bytes     Address          Logical Offset")?;
+        writeln!(
+            self.out,
+            "        ========== ======== ========== =============================="
+        )?;
+        let base = self.file.info()?.user_block_size;
+        for chunk in dataset.chunks()? {
+            let ChunkInfo { offset, address, size, filter_mask, .. } = chunk?;
+            let offset: String = offset.iter().map(|at| format!("{at}, ")).collect();
+            let address = address.saturating_sub(base);
+            writeln!(self.out, "        {filter_mask:#010x} {size:8} {address:10} [{offset}0]")?;
         }
         Ok(())
     }

@@ -37,6 +37,24 @@ fn a_matrix_becomes_a_sparse_dataset() {
 }
 
 #[test]
+fn the_path_behind_the_file_is_the_dataset_or_the_group_of_several() {
+    let place = Place::new();
+    place.write("small.mtx", SMALL);
+    place.succeed("import small.mtx runs.h5/first/counts");
+    place.succeed("import small.mtx -f ./runs.h5 --dataset other");
+    let error = place.fail("import small.mtx absent/new.h5");
+    assert!(error.contains("absent"), "{error}");
+    let error = place.fail("import small.mtx runs.h5/second");
+    assert!(error.contains("runs.h5 exists already"), "{error}");
+    place.succeed("import small.mtx -f runs.h5/second --dataset counts");
+    assert!(File::open(place.path("runs.h5")).unwrap().dataset("second/counts").is_ok());
+    place.succeed("export runs.h5/second/counts again.npz");
+    place.succeed("import again.npz -f runs.h5/third");
+    assert!(File::open(place.path("runs.h5")).unwrap().dataset("third").is_ok());
+    assert_eq!(place.names(), ["again.npz", "runs.h5", "small.mtx"]);
+}
+
+#[test]
 fn gzip_is_told_by_content_and_input_may_be_a_pipe() {
     let place = Place::new();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -186,6 +186,7 @@ pub(super) fn create(file: &File, mut spec: DatasetSpec) -> Result<(Vec<RawMessa
         spec.datatype = file.global_heap().with_own_references(spec.datatype);
     }
     check_references(sizes, &spec.datatype)?;
+    check_filters(&spec)?;
     check_fill(&spec)?;
     check_new_size(file, &spec.datatype)?;
     let (message, filters) = layout_message(file, &spec)?;
@@ -260,6 +261,22 @@ fn datatype_message(spec: &DatasetSpec, element: Vec<u8>, sizes: Sizes) -> Resul
     let location = SharedLocation::Object { address: committed.address };
     let message = Message::Shared { kind: kind::DATATYPE, location };
     Ok(message.to_raw(sizes, MESSAGE_CONSTANT | MESSAGE_SHARED)?)
+}
+
+/// Fails if the chunks would keep a checksum of references to strings or sequences: libhdf5 makes no such dataset.
+fn check_filters(spec: &DatasetSpec) -> Result<()> {
+    let checksum = FilterSpec::fletcher32().id;
+    match (&spec.layout, &spec.datatype) {
+        (LayoutSpec::Chunked { filters, .. }, Datatype::VarLen(_))
+            if filters.iter().any(|filter| filter.id == checksum) =>
+        {
+            Err(Error::Invalid(format!(
+                "the Fletcher-32 checksum does not suit {}: their chunks have references, not what these lead to",
+                spec.datatype
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails unless the fill value is one element.

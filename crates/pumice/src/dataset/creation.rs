@@ -20,6 +20,8 @@ pub struct Creation {
     pub allocation_time: AllocationTime,
     /// The address of the elements, if they are in one piece of the file.
     pub address: Option<u64>,
+    /// The address of the index of its chunks, or of the chunks if they need none, as it was when the dataset was opened.
+    pub index_address: Option<u64>,
     /// Whether chunks that reach beyond the shape are stored without filters.
     pub dont_filter_partial_chunks: bool,
 }
@@ -49,13 +51,28 @@ impl Dataset {
             Layout::Contiguous { address, .. } if *address != UNDEFINED => Some(*address),
             _ => None,
         };
+        let index_address = match layout {
+            Layout::Chunked { address, .. } | Layout::Structured { address, .. }
+                if *address != UNDEFINED =>
+            {
+                Some(*address)
+            }
+            _ => None,
+        };
         let dont_filter_partial_chunks = match layout {
             Layout::Chunked { dont_filter_partial, .. }
             | Layout::Structured { dont_filter_partial, .. } => *dont_filter_partial,
             _ => false,
         };
         let (fill, fill_time) = (message.value, message.write);
-        Ok(Creation { fill, fill_time, allocation_time, address, dont_filter_partial_chunks })
+        Ok(Creation {
+            fill,
+            fill_time,
+            allocation_time,
+            address,
+            index_address,
+            dont_filter_partial_chunks,
+        })
     }
 
     /// The address of the committed datatype that it shares, if it does.

@@ -34,6 +34,14 @@ fn sparse_datasets_without_chunks_say_what_is_in_their_way() {
 }
 
 #[test]
+fn chunks_of_references_to_strings_keep_no_checksum() {
+    let file = File::in_memory().unwrap();
+    let strings = || file.new_strings().shape([4]);
+    let error = error(strings().chunk([2]).fletcher32());
+    assert!(error.contains("does not suit"), "{error}");
+}
+
+#[test]
 fn a_vast_shape_is_not_refused_for_chunks_that_nobody_gave() {
     let file = File::in_memory().unwrap();
     let vast = [u64::MAX - 1, u64::MAX - 1];

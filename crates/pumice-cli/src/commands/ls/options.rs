@@ -23,7 +23,7 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
     Flag::new('1', "follow-symlinks", NOTHING, "Follow soft and external links"),
     Flag::new('2', "no-dangling-links", NOTHING, "A link that leads nowhere is an error"),
     Flag::new('E', "external", NOTHING, "Follow external links"),
-    Flag::new('a', "address", NOTHING, "With -v: where contiguous data begins"),
+    Flag::new('a', "address", NOTHING, "With -v: where the elements are, chunk by chunk"),
     Flag::new('e', "errors", NOTHING, "Accepted: errors are always told"),
     Flag::new('4', "enable-error-stack", Takes::Number("2"), "Accepted: errors are always told"),
     Flag::new('3', "page-buffer-size", Takes::Value("N"), "Accepted, without effect"),

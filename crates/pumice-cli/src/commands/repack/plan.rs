@@ -325,8 +325,17 @@ impl Request<'_> {
         match self.layout {
             Some(LayoutRequest::Chunked(chunk)) if chunk.len() != rank => Fate::Uncreated,
             Some(LayoutRequest::Compact) if self.keeps_filters() => Fate::Uncreated,
+            _ if self.checks_references() => Fate::Uncreated,
             _ => Fate::Impossible,
         }
+    }
+
+    /// Whether a checksum is wanted of strings or sequences, of which chunks have references only.
+    fn checks_references(&self) -> bool {
+        let (datatype, checksum) = (self.dataset.datatype(), FilterSpec::fletcher32().id);
+        let wanted = |filter: &FilterRequest| filter.spec(1);
+        matches!(datatype, Datatype::VarLen(_))
+            && self.filters.iter().filter_map(wanted).any(|filter| filter.id == checksum)
     }
 
     fn adds_filters(&self) -> bool {
