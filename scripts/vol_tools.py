@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 # What tells where things are, or names the file: not the same in two files of the same content.
-PLACES = re.compile(rb"^\s*(Location|Links|Modified|Storage|Chunks):.*$|OFFSET \d+|@ ?\d+|"/?#\d+", re.M)
+PLACES = re.compile(rb'^\s*(Location|Links|Modified|Storage|Chunks):.*$|OFFSET \d+|@ ?\d+|"/?#\d+', re.M)
 
 
 def run(options, words, connector=True):
