@@ -285,6 +285,23 @@ impl Client {
     }
 }
 
+/// What a failure of another request than a range means.
+pub(crate) fn explain(address: &Address, error: &object_store::Error) -> Fault {
+    use object_store::Error;
+    let (name, code) = (&address.name, code(error));
+    match error {
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+            let what =
+                format!("{name}: access is refused{code}: {}", address.service.credentials());
+            Fault::new(ErrorKind::PermissionDenied, what)
+        }
+        Error::NotFound { .. } => {
+            Fault::new(ErrorKind::NotFound, format!("{name}: there is no such bucket{code}"))
+        }
+        _ => Fault::new(ErrorKind::Other, format!("{name}: {}{code}", root(error))),
+    }
+}
+
 /// An error and its causes.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())

@@ -33,12 +33,14 @@ mod ranges;
 mod statistics;
 mod store;
 mod threads;
+mod upload;
 mod wire;
 
 pub use address::is_url;
 pub use options::Options;
 pub use statistics::Statistics;
 pub use store::RemoteStore;
+pub use upload::upload;
 
 use pumice::{File, FileOptions, Result};
 

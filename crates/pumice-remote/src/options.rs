@@ -27,8 +27,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            block: 1 << 20,
-            first: 1 << 20,
+            block: 2 << 20,
+            first: 2 << 20,
             blocks: 64 << 20,
             flying: 128 << 20,
             ahead: 128 << 20,
@@ -50,13 +50,14 @@ impl Options {
         Self::default()
     }
 
-    /// The size of the blocks in which metadata is fetched: 1 MiB unless set.
+    /// The size of the blocks in which metadata is fetched: 2 MiB unless set, more for objects of
+    /// up to 16 blocks, of which three are all.
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block = bytes.max(LEAST);
         self
     }
 
-    /// The bytes that the first request asks for: 1 MiB unless set.
+    /// The bytes that the first request asks for: 2 MiB unless set.
     pub fn first_bytes(mut self, bytes: usize) -> Self {
         self.first = bytes.max(LEAST);
         self

@@ -4,7 +4,7 @@
 //! ranges that were announced; blocks in memory. A small read that none of them has fetches blocks; others ask for
 //! exactly what they want, near ranges together and long ones in pieces.
 
-use crate::address::Address;
+use crate::address::{self, Address};
 use crate::ahead::Ahead;
 use crate::blocks::{Blocks, Flight};
 use crate::client::Client;
@@ -17,6 +17,7 @@ use crate::wire::Wire;
 use pumice_store::{Announced, ReadOp, Store};
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
@@ -46,6 +47,8 @@ pub struct RemoteStore {
     ahead: Ahead,
     /// What requests that a thread waits for may hold, in kibibytes.
     flying: Arc<Semaphore>,
+    /// Where the last small read of raw data ended.
+    last: AtomicU64,
 }
 
 /// A request of a read, which ends with it.
@@ -67,15 +70,27 @@ impl RemoteStore {
     fn begin(address: &str, options: &Options) -> Result<Self, Fault> {
         let runtime = threads::runtime()?;
         let counts = Arc::<Counts>::default();
-        let address = Address::parse(address, Wire(counts.clone()))?;
+        let address = Address::parse(address, Wire(counts.clone()), address::once())?;
         let client = Arc::new(Client::new(address, options, counts.clone()));
         let head = wait(&runtime, client.clone(), 0..options.first as u64)?;
         let length = client.identity().map_or(0, |identity| identity.length);
-        let blocks = Arc::new(Blocks::new(options.block, length, options.blocks, options.piece));
+        let block = block_size(options.block, length);
+        let blocks = Arc::new(Blocks::new(block, length, options.blocks, options.piece));
         let ahead = Ahead::new(client.clone(), runtime.clone(), counts.clone(), options.ahead);
         let flying = Arc::new(Semaphore::new((options.flying >> 10).max(1)));
         let options = options.clone();
-        Ok(Self { client, runtime, counts, options, length, head, blocks, ahead, flying })
+        Ok(Self {
+            client,
+            runtime,
+            counts,
+            options,
+            length,
+            head,
+            blocks,
+            ahead,
+            flying,
+            last: AtomicU64::new(u64::MAX),
+        })
     }
 
     /// The address, without secrets.
@@ -127,6 +142,13 @@ impl RemoteStore {
         self.fetch(&mut [(range.clone(), buffer)])
     }
 
+    /// Whether a small range is close to the last one that this was asked of: then blocks will serve the next ones, too.
+    fn is_near(&self, range: &Range<u64>) -> bool {
+        let last = self.last.swap(range.end, Ordering::Relaxed);
+        range.end - range.start <= self.options.gap
+            && last.abs_diff(range.start) <= self.blocks.size()
+    }
+
     /// Sends the request for some blocks.
     fn fly(&self, flight: Arc<Flight>) {
         let (client, blocks) = (self.client.clone(), self.blocks.clone());
@@ -169,6 +191,13 @@ impl RemoteStore {
         }
         Ok(())
     }
+}
+
+/// The size of blocks: of an object that is small, so large that three of them are all of it. The time to the first
+/// byte of an answer is longer than what a few more of them take.
+fn block_size(usual: usize, length: u64) -> usize {
+    let small = length <= 16 * usual as u64;
+    if small { usual.max((length.div_ceil(3) as usize).next_multiple_of(4096)) } else { usual }
 }
 
 fn lost() -> Fault {
@@ -218,13 +247,18 @@ impl Store for RemoteStore {
                 missing.push((range, &mut *op.buffer));
             }
         }
-        if let [(range, buffer)] = &mut *missing
-            && range.end - range.start <= self.blocks.size()
-        {
-            return self.read_blocks(range, buffer);
-        }
         missing.sort_by_key(|(range, _)| range.start);
-        self.fetch(&mut missing)
+        let alone = match &*missing {
+            [] => return Ok(()),
+            [(range, _)] => range.end - range.start <= self.blocks.size(),
+            [(first, _), .., (last, _)] => self.is_near(&(first.start..last.end.max(first.end))),
+        };
+        match alone {
+            true => {
+                missing.iter_mut().try_for_each(|(range, buffer)| self.read_blocks(range, buffer))
+            }
+            false => self.fetch(&mut missing),
+        }
     }
 
     fn is_far(&self) -> bool {
@@ -240,8 +274,9 @@ impl Store for RemoteStore {
         };
         let mut wanted: Vec<_> = ranges.iter().filter(|range| !here(range)).cloned().collect();
         wanted.sort_by_key(|range| range.start);
-        if wanted.is_empty() {
-            return Announced::default();
+        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return None };
+        if self.is_near(&(first.start..last.end)) {
+            return None;
         }
         Some(self.ahead.announce(&wanted, self.options.gap, self.options.piece as u64))
     }
