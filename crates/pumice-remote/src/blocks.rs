@@ -105,6 +105,12 @@ impl Blocks {
         flight.blocks.start * self.size..(flight.blocks.end * self.size).min(self.length)
     }
 
+    /// The bytes of each of some blocks.
+    pub(crate) fn parts_of(&self, flight: &Flight) -> Vec<Range<u64>> {
+        let part = |number: u64| number * self.size..((number + 1) * self.size).min(self.length);
+        flight.blocks.clone().map(part).collect()
+    }
+
     /// Copies a range if all of it is here.
     pub(crate) fn copy(&self, range: &Range<u64>, buffer: &mut [u8]) -> bool {
         let mut found = Vec::new();

@@ -57,6 +57,15 @@ impl Identity {
         let changed = self.tag.is_none() && self.modified != now.modified;
         changed.then(|| "it has another time of change".to_owned())
     }
+
+    /// A text that is another for each state, if the server says so much of it.
+    pub(crate) fn text(&self) -> Option<String> {
+        match (&self.tag, self.modified) {
+            (Some(tag), _) => Some(format!("{tag} {}", self.length)),
+            (None, 0) => None,
+            (None, modified) => Some(format!("@{modified} {}", self.length)),
+        }
+    }
 }
 
 /// A failed attempt.

@@ -8,6 +8,7 @@ use crate::address::{self, Address};
 use crate::ahead::Ahead;
 use crate::blocks::{Blocks, Flight};
 use crate::client::Client;
+use crate::disk::Tier;
 use crate::fault::Fault;
 use crate::options::Options;
 use crate::ranges::{self, common, requests};
@@ -47,6 +48,8 @@ pub struct RemoteStore {
     ahead: Ahead,
     /// What requests that a thread waits for may hold, in kibibytes.
     flying: Arc<Semaphore>,
+    /// Fetched ranges on disk.
+    tier: Option<Arc<Tier>>,
     /// Where the last small read of raw data ended.
     last: AtomicU64,
 }
@@ -76,7 +79,15 @@ impl RemoteStore {
         let length = client.identity().map_or(0, |identity| identity.length);
         let block = block_size(options.block, length);
         let blocks = Arc::new(Blocks::new(block, length, options.blocks, options.piece));
-        let ahead = Ahead::new(client.clone(), runtime.clone(), counts.clone(), options.ahead);
+        let tier = match (&options.disk, client.identity()) {
+            (Some(disk), Some(identity)) => {
+                Tier::open(disk, client.name(), identity, counts.clone())?
+            }
+            _ => None,
+        };
+        let tier = tier.map(Arc::new);
+        let (threads, counted) = (runtime.clone(), counts.clone());
+        let ahead = Ahead::new(client.clone(), threads, counted, options.ahead, tier.clone());
         let flying = Arc::new(Semaphore::new((options.flying >> 10).max(1)));
         let options = options.clone();
         Ok(Self {
@@ -89,6 +100,7 @@ impl RemoteStore {
             blocks,
             ahead,
             flying,
+            tier,
             last: AtomicU64::new(u64::MAX),
         })
     }
@@ -149,13 +161,42 @@ impl RemoteStore {
             && last.abs_diff(range.start) <= self.blocks.size()
     }
 
-    /// Sends the request for some blocks.
+    /// Brings some blocks, from disk if all of them are there.
     fn fly(&self, flight: Arc<Flight>) {
-        let (client, blocks) = (self.client.clone(), self.blocks.clone());
+        let (client, blocks, tier) = (self.client.clone(), self.blocks.clone(), self.tier.clone());
         self.runtime.spawn(async move {
-            let answer = client.fetch(blocks.bytes_of(&flight)).await;
-            blocks.land(&flight, answer);
+            let parts = blocks.parts_of(&flight);
+            let get = |tier: &Arc<Tier>| {
+                let kept = parts.iter().map(|part| tier.get(part)).collect::<Option<Vec<_>>>()?;
+                Some(kept.concat())
+            };
+            let kept = tier.as_ref().and_then(get);
+            let fetched = match kept {
+                Some(bytes) => Ok(bytes),
+                None => client.fetch(blocks.bytes_of(&flight)).await.inspect(|bytes| {
+                    let Some(tier) = &tier else { return };
+                    let pieces = bytes.chunks(blocks.size() as usize);
+                    parts.iter().zip(pieces).for_each(|(part, bytes)| tier.put(part, bytes));
+                }),
+            };
+            blocks.land(&flight, fetched);
         });
+    }
+
+    /// Reads what is on disk; what is left is missing.
+    fn read_kept<'r>(
+        &self,
+        missing: Vec<(Range<u64>, &'r mut [u8])>,
+    ) -> Vec<(Range<u64>, &'r mut [u8])> {
+        let Some(tier) = &self.tier else { return missing };
+        let mut left = Vec::new();
+        for (range, buffer) in missing {
+            match tier.get(&range) {
+                Some(bytes) => buffer.copy_from_slice(&bytes),
+                None => left.push((range, buffer)),
+            }
+        }
+        left
     }
 
     /// Fetches exactly what is wanted; ranges ascend.
@@ -247,6 +288,7 @@ impl Store for RemoteStore {
                 missing.push((range, &mut *op.buffer));
             }
         }
+        let mut missing = self.read_kept(missing);
         missing.sort_by_key(|(range, _)| range.start);
         let alone = match &*missing {
             [] => return Ok(()),
@@ -257,7 +299,13 @@ impl Store for RemoteStore {
             true => {
                 missing.iter_mut().try_for_each(|(range, buffer)| self.read_blocks(range, buffer))
             }
-            false => self.fetch(&mut missing),
+            false => {
+                self.fetch(&mut missing)?;
+                if let Some(tier) = &self.tier {
+                    missing.iter().for_each(|(range, bytes)| tier.put(range, bytes));
+                }
+                Ok(())
+            }
         }
     }
 
@@ -272,7 +320,9 @@ impl Store for RemoteStore {
                 || range.end <= self.head.len() as u64
                 || self.blocks.has(range)
         };
-        let mut wanted: Vec<_> = ranges.iter().filter(|range| !here(range)).cloned().collect();
+        let kept = |range: &Range<u64>| self.tier.as_ref().is_some_and(|tier| tier.has(range));
+        let wanted = ranges.iter().filter(|range| !here(range) && !kept(range));
+        let mut wanted: Vec<_> = wanted.cloned().collect();
         wanted.sort_by_key(|range| range.start);
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return None };
         if self.is_near(&(first.start..last.end)) {
