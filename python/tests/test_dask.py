@@ -67,7 +67,7 @@ def opened_files():
     """The files that a worker keeps open, and how many openings of them the system knows."""
     from pumice._hl import workers
 
-    paths = [key[1] for key in workers._files if workers._files[key][1]]
+    paths = [key[1] for key in workers._files if workers._files[key].file]
     links = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
     return {path: links.count(path) for path in paths}
 

@@ -50,6 +50,24 @@ class Writing(Connector):
             self.assertTrue(file["typed"].id.get_type().committed())
             self.assertEqual(file.get("outside", getlink=True).filename, "b.h5")
 
+    def test_numbered_sources_are_told_as_they_were_given(self):
+        source = h5py.h5s.create_simple((5, 10, 10))
+        blocks = h5py.h5s.create_simple((0, 10, 10), (h5py.h5s.UNLIMITED, 10, 10))
+        blocks.select_hyperslab((0, 0, 0), (h5py.h5s.UNLIMITED, 1, 1), (5, 1, 1), (5, 10, 10))
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_virtual(blocks, b"f-%b.h5", b"A", source)
+        with h5py.File(self.path, "w", libver="v110") as file:
+            h5py.h5d.create(file.id, b"stack", h5py.h5t.NATIVE_INT32, blocks, plist)
+        self.run_program("""
+            with h5py.File(path) as file:
+                plist = file["stack"].id.get_create_plist()
+                named = (plist.get_virtual_count(), plist.get_virtual_filename(0))
+                assert named == (1, "f-%b.h5"), named
+                slab = plist.get_virtual_vspace(0).get_regular_hyperslab()
+                assert slab == ((0, 0, 0), (5, 1, 1), (h5py.h5s.UNLIMITED, 1, 1), (5, 10, 10)), slab
+                assert calls(file) > 0
+            """)
+
     def test_objects_that_never_get_a_name_leave_nothing(self):
         self.run_program("""
             with h5py.File(path, "w") as file:

@@ -4,7 +4,12 @@ use anyhow::{Context, Result, bail, ensure};
 use pumice::{File, VirtualView};
 use std::path::Path;
 
-pub(crate) use crate::formats::{open, open_with};
+pub(crate) use crate::remote::open as open_with;
+
+/// Opens a file for reading, wherever it is, also one that another program is writing beside readers.
+pub(crate) fn open(path: impl AsRef<Path>) -> pumice::Result<File> {
+    open_with(File::options(), path.as_ref())
+}
 
 /// A file driver, by HDF5's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -74,6 +74,10 @@ fn advice(error: &(dyn std::error::Error + 'static)) -> Option<String> {
 
 /// Advice for an error of the system.
 fn system_advice(error: &io::Error) -> Option<String> {
+    if error.to_string().contains("://") {
+        // What is said of an address says what to do.
+        return None;
+    }
     let text = match error.kind() {
         io::ErrorKind::NotFound => "is the name right?",
         io::ErrorKind::PermissionDenied => "`ls -l` tells who may read and write it",

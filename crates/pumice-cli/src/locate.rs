@@ -3,6 +3,7 @@
 //! `FILE/PATH` names an object of a file wherever a file is named. The file is the longest beginning that is one.
 
 use crate::driver;
+use crate::remote;
 use crate::walker::{self, Visitor};
 use anyhow::{Result, bail};
 use pumice::{Dataset, File, Group, Node};
@@ -105,6 +106,9 @@ fn node(file: &File, path: &str) -> Result<Node> {
 
 /// Splits `FILE/path` at the end of the file's name. Without a path in the file, the path is empty.
 pub(crate) fn split_target(target: &str) -> (&str, &str) {
+    if remote::is_address(target) {
+        return remote::split(target);
+    }
     let cuts = target.char_indices().filter(|&(_, letter)| letter == '/').map(|(at, _)| at);
     let mut ends = std::iter::once(target.len()).chain(cuts.collect::<Vec<_>>().into_iter().rev());
     // The longest beginning that is a file; what does not exist fails when it is opened.

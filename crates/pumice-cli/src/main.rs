@@ -20,6 +20,7 @@ mod numbers;
 mod picture;
 mod progress;
 mod region;
+mod remote;
 mod sections;
 mod style;
 mod subset;

@@ -4,6 +4,7 @@ use crate::context::PyContext;
 use crate::errors::{invalid, raised};
 use crate::group::PyGroup;
 use crate::handles::{Keeper, Slot};
+use crate::remote;
 use crate::stream::Stream;
 use numpy::PyArray1;
 use pumice::{
@@ -54,12 +55,13 @@ pub(crate) fn open_file(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<PyFile> {
     let (mode, options) = (mode_of(mode)?, options_of(options)?);
-    let file = py.detach(|| match mode {
-        Mode::Read => options.open(path),
-        Mode::Edit => options.edit(path),
-        Mode::Create => options.create(path),
-        Mode::CreateNew => options.create_new(path),
-        Mode::EditOrCreate => options.edit_or_create(path),
+    let file = py.detach(|| match (mode, remote::open(&path, mode == Mode::Read, &options)) {
+        (_, Some(file)) => file,
+        (Mode::Read, None) => options.open(path),
+        (Mode::Edit, None) => options.edit(path),
+        (Mode::Create, None) => options.create(path),
+        (Mode::CreateNew, None) => options.create_new(path),
+        (Mode::EditOrCreate, None) => options.edit_or_create(path),
     });
     Ok(PyFile::new(file.map_err(raised)?, None))
 }

@@ -21,6 +21,7 @@ mod kinds;
 mod many;
 mod parcel;
 mod reference;
+mod remote;
 mod selection;
 mod sparse;
 mod stream;

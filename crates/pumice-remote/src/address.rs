@@ -74,7 +74,7 @@ pub(crate) struct Address {
 
 impl Address {
     /// The object at an address; credentials come from the environment.
-    pub(crate) fn parse(address: &str, wire: Wire) -> Result<Self, Fault> {
+    pub(crate) fn parse(address: &str, wire: Wire, retry: RetryConfig) -> Result<Self, Fault> {
         let url = Url::parse(address).map_err(|error| {
             invalid(format!(
                 "{address:?} is no address: {error}; addresses look like s3://bucket/file.h5"
@@ -91,16 +91,17 @@ impl Address {
             return Err(invalid(format!("{name}: the bucket or host is missing")));
         }
         let (objects, path): (Arc<dyn ObjectStore>, Path) = match service {
-            Service::Http => {
-                (Arc::new(http(&url, wire).map_err(|e| refused(&name, &e))?), Path::default())
-            }
+            Service::Http => (
+                Arc::new(http(&url, wire, retry).map_err(|e| refused(&name, &e))?),
+                Path::default(),
+            ),
             _ => {
                 let path = Path::from_url_path(url.path());
                 let path = path.map_err(|error| invalid(format!("{name}: {error}")))?;
                 if path.as_ref().is_empty() {
                     return Err(invalid(format!("{name}: the name of the object is missing")));
                 }
-                (cloud(service, &url, wire).map_err(|error| refused(&name, &error))?, path)
+                (cloud(service, &url, wire, retry).map_err(|error| refused(&name, &error))?, path)
             }
         };
         Ok(Self { service, objects, path, name })
@@ -128,8 +129,8 @@ fn shown(url: &Url) -> String {
     shown.to_string()
 }
 
-/// Requests are repeated here and not there, so that they are counted.
-fn once() -> RetryConfig {
+/// Each request once: reading repeats them itself, so that they are counted.
+pub(crate) fn once() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
@@ -143,17 +144,26 @@ fn patience(plain: bool) -> [(ClientConfigKey, &'static str); 4] {
     ]
 }
 
-fn http(url: &Url, wire: Wire) -> object_store::Result<object_store::http::HttpStore> {
+fn http(
+    url: &Url,
+    wire: Wire,
+    retry: RetryConfig,
+) -> object_store::Result<object_store::http::HttpStore> {
     let mut url = url.clone();
     url.set_fragment(None);
     let mut builder = HttpBuilder::new().with_url(url);
     for (key, value) in patience(true) {
         builder = builder.with_config(key, value);
     }
-    builder.with_retry(once()).with_http_connector(wire).build()
+    builder.with_retry(retry).with_http_connector(wire).build()
 }
 
-fn cloud(service: Service, url: &Url, wire: Wire) -> object_store::Result<Arc<dyn ObjectStore>> {
+fn cloud(
+    service: Service,
+    url: &Url,
+    wire: Wire,
+    retry: RetryConfig,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
     let url = url.to_string();
     Ok(match service {
         Service::S3 => {
@@ -162,14 +172,14 @@ fn cloud(service: Service, url: &Url, wire: Wire) -> object_store::Result<Arc<dy
             for (key, value) in patience(allows_http("AWS_ALLOW_HTTP", endpoint)) {
                 builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
             }
-            Arc::new(builder.with_retry(once()).with_http_connector(wire).build()?)
+            Arc::new(builder.with_retry(retry).with_http_connector(wire).build()?)
         }
         Service::Google => {
             let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url);
             for (key, value) in patience(allows_http("GOOGLE_ALLOW_HTTP", None)) {
                 builder = builder.with_config(GoogleConfigKey::Client(key), value);
             }
-            Arc::new(builder.with_retry(once()).with_http_connector(wire).build()?)
+            Arc::new(builder.with_retry(retry).with_http_connector(wire).build()?)
         }
         Service::Azure | Service::Http => {
             let mut builder = MicrosoftAzureBuilder::from_env().with_url(url);
@@ -177,7 +187,7 @@ fn cloud(service: Service, url: &Url, wire: Wire) -> object_store::Result<Arc<dy
             for (key, value) in patience(allows_http("AZURE_ALLOW_HTTP", endpoint)) {
                 builder = builder.with_config(AzureConfigKey::Client(key), value);
             }
-            Arc::new(builder.with_retry(once()).with_http_connector(wire).build()?)
+            Arc::new(builder.with_retry(retry).with_http_connector(wire).build()?)
         }
     })
 }
@@ -217,7 +227,7 @@ mod tests {
             ("s3://", "is missing"),
             ("s3://bucket", "name of the object is missing"),
         ] {
-            let error = Address::parse(address, Wire::default()).unwrap_err().to_string();
+            let error = Address::parse(address, Wire::default(), once()).unwrap_err().to_string();
             assert!(error.contains(part), "{address}: {error}");
         }
     }

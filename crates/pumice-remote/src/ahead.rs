@@ -4,6 +4,7 @@
 //! has not begun begins it, whatever the budget says: so nobody waits for anything but the network.
 
 use crate::client::Client;
+use crate::disk::Tier;
 use crate::fault::Fault;
 use crate::ranges::{common, requests};
 use crate::statistics::{Counts, add};
@@ -41,6 +42,9 @@ struct State {
 /// What one announcement loads.
 #[derive(Debug)]
 pub(crate) struct Announcement {
+    /// The ranges that were announced, and the folder where they are kept.
+    wanted: Vec<Range<u64>>,
+    tier: Option<Arc<Tier>>,
     /// The requests, in their order.
     ranges: Vec<Range<u64>>,
     state: Mutex<State>,
@@ -65,6 +69,17 @@ impl Announcement {
             last += 1;
         }
         if end >= range.end { first..last } else { first..first }
+    }
+
+    /// Keeps the announced ranges that a request has brought as a whole.
+    fn keep(&self, tier: &Tier, range: &Range<u64>, bytes: &[u8]) {
+        let first = self.wanted.partition_point(|one| one.start < range.start);
+        for one in self.wanted[first..].iter().take_while(|one| one.start < range.end) {
+            let place = (one.start - range.start) as usize..(one.end - range.start) as usize;
+            if let Some(bytes) = bytes.get(place) {
+                tier.put(one, bytes);
+            }
+        }
     }
 
     fn end(
@@ -111,6 +126,7 @@ pub(crate) struct Ahead {
     budget: Arc<Semaphore>,
     most: u64,
     list: Mutex<Vec<Weak<Announcement>>>,
+    tier: Option<Arc<Tier>>,
 }
 
 impl Ahead {
@@ -119,10 +135,11 @@ impl Ahead {
         runtime: Arc<Runtime>,
         counts: Arc<Counts>,
         bytes: usize,
+        tier: Option<Arc<Tier>>,
     ) -> Self {
         let most = (bytes as u64 / UNIT).clamp(1, u64::from(u32::MAX >> 4));
         let budget = Arc::new(Semaphore::new(most as usize));
-        Self { client, runtime, counts, budget, most, list: Mutex::default() }
+        Self { client, runtime, counts, budget, most, list: Mutex::default(), tier }
     }
 
     /// Begins to load ranges, which ascend, until what is returned is dropped.
@@ -144,7 +161,13 @@ impl Ahead {
         }
         let loads = ranges.iter().map(|_| Load::Waiting).collect();
         let state = Mutex::new(State { loads, left, tasks: Vec::new() });
-        let announcement = Arc::new(Announcement { ranges, state, arrived: Condvar::new() });
+        let announcement = Arc::new(Announcement {
+            wanted: wanted.to_vec(),
+            tier: self.tier.clone(),
+            ranges,
+            state,
+            arrived: Condvar::new(),
+        });
         let mut list = self.list();
         list.retain(|one| one.strong_count() > 0);
         list.push(Arc::downgrade(&announcement));
@@ -243,6 +266,10 @@ async fn load_one(
     number: usize,
     permit: Option<OwnedSemaphorePermit>,
 ) {
-    let answer = client.fetch(announcement.ranges[number].clone()).await;
+    let range = announcement.ranges[number].clone();
+    let answer = client.fetch(range.clone()).await;
+    if let (Ok(bytes), Some(tier)) = (&answer, &announcement.tier) {
+        announcement.keep(tier, &range, bytes);
+    }
     announcement.end(number, answer, permit);
 }

@@ -1,8 +1,8 @@
 //! Blocks of the object in memory: what metadata and other small reads are served from.
 //!
 //! A block is fetched once, however many threads want it: the first one sends the request, the others wait for the same
-//! answer. Misses of blocks that follow one another are taken for a walk through the object, and fetch more blocks at
-//! a time, twice as many with each.
+//! answer. Where blocks are read many times before one is missing, or the missing one is the next, more of them will be:
+//! then twice as many come as with the miss before.
 
 use crate::fault::Fault;
 use crate::ranges::common;
@@ -47,6 +47,8 @@ struct State {
     /// The block behind the last ones that were fetched, and how many were.
     next: u64,
     stride: u64,
+    /// Reads since then.
+    hits: u64,
 }
 
 /// Blocks of one object.
@@ -59,6 +61,9 @@ pub(crate) struct Blocks {
     together: u64,
     state: Mutex<State>,
 }
+
+/// So many reads between two misses are many.
+const MANY: u64 = 24;
 
 /// What a read finds.
 pub(crate) struct Lookup {
@@ -100,12 +105,19 @@ impl Blocks {
         flight.blocks.start * self.size..(flight.blocks.end * self.size).min(self.length)
     }
 
+    /// The bytes of each of some blocks.
+    pub(crate) fn parts_of(&self, flight: &Flight) -> Vec<Range<u64>> {
+        let part = |number: u64| number * self.size..((number + 1) * self.size).min(self.length);
+        flight.blocks.clone().map(part).collect()
+    }
+
     /// Copies a range if all of it is here.
     pub(crate) fn copy(&self, range: &Range<u64>, buffer: &mut [u8]) -> bool {
         let mut found = Vec::new();
         let mut state = self.state();
         state.clock += 1;
         let now = state.clock;
+        state.hits += 1;
         for number in self.numbers(range) {
             let Some(Block::Ready { bytes, used }) = state.blocks.get_mut(&number) else {
                 return false;
@@ -149,29 +161,35 @@ impl Blocks {
         Lookup { missing, coming }
     }
 
-    /// Requests for the missing blocks from one to another, and for some behind them on a walk.
+    /// Requests for the missing blocks from one to another, and for some behind them.
     fn begin(&self, state: &mut State, first: u64, last: u64) -> Vec<Arc<Flight>> {
-        let walks = state.next == first && state.stride > 0;
-        let stride = if walks { (2 * state.stride).min(self.together) } else { 1 };
+        let goes_on = state.stride > 0 && (state.next == first || state.hits >= MANY);
+        let stride = if goes_on { (2 * state.stride).min(self.together) } else { 1 };
         let end = (first + stride).max(last + 1).min(self.length.div_ceil(self.size));
         let mut flights = Vec::new();
-        let mut run = first..first;
-        for number in first..=end {
-            let wanted = number < end && !state.blocks.contains_key(&number);
-            let full = run.end - run.start >= self.together;
-            if (!wanted || full) && run.start < run.end {
-                let (outcome, landed) = (Mutex::new(None), Condvar::new());
-                flights.push(Arc::new(Flight { blocks: run.clone(), outcome, landed }));
-                run = number..number;
-            }
-            run = if wanted { run.start..number + 1 } else { number + 1..number + 1 };
+        let mut at = first;
+        while at < end {
+            let is = |number: &u64, coming: bool| match state.blocks.get(number) {
+                None => !coming,
+                Some(Block::Ready { .. }) => false,
+                Some(Block::Coming(_)) => coming,
+            };
+            let Some(start) = (at..end).find(|number| is(number, false)) else { break };
+            let most = end.min(start + self.together);
+            // Blocks between that are here come once more: that takes less time than another request.
+            let stop = (start..most).find(|number| is(number, true)).unwrap_or(most);
+            let stop = (start..stop).rev().find(|number| is(number, false)).unwrap_or(start) + 1;
+            let (outcome, landed) = (Mutex::new(None), Condvar::new());
+            flights.push(Arc::new(Flight { blocks: start..stop, outcome, landed }));
+            at = stop;
         }
         for flight in &flights {
             for number in flight.blocks.clone() {
-                state.blocks.insert(number, Block::Coming(flight.clone()));
+                let coming = || Block::Coming(flight.clone());
+                state.blocks.entry(number).or_insert_with(coming);
             }
         }
-        (state.next, state.stride) = (end, stride);
+        (state.next, state.stride, state.hits) = (end, stride, 0);
         flights
     }
 
@@ -189,7 +207,11 @@ impl Blocks {
                 Ok(())
             }
             Err(fault) => {
-                flight.blocks.clone().for_each(|number| drop(state.blocks.remove(&number)));
+                for number in flight.blocks.clone() {
+                    if matches!(state.blocks.get(&number), Some(Block::Coming(_))) {
+                        state.blocks.remove(&number);
+                    }
+                }
                 Err(fault)
             }
         };

@@ -57,6 +57,15 @@ impl Identity {
         let changed = self.tag.is_none() && self.modified != now.modified;
         changed.then(|| "it has another time of change".to_owned())
     }
+
+    /// A text that is another for each state, if the server says so much of it.
+    pub(crate) fn text(&self) -> Option<String> {
+        match (&self.tag, self.modified) {
+            (Some(tag), _) => Some(format!("{tag} {}", self.length)),
+            (None, 0) => None,
+            (None, modified) => Some(format!("@{modified} {}", self.length)),
+        }
+    }
 }
 
 /// A failed attempt.
@@ -282,6 +291,23 @@ impl Client {
                 format!("{name}: the server answers {status}{}", code(error)),
             ),
         }
+    }
+}
+
+/// What a failure of another request than a range means.
+pub(crate) fn explain(address: &Address, error: &object_store::Error) -> Fault {
+    use object_store::Error;
+    let (name, code) = (&address.name, code(error));
+    match error {
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+            let what =
+                format!("{name}: access is refused{code}: {}", address.service.credentials());
+            Fault::new(ErrorKind::PermissionDenied, what)
+        }
+        Error::NotFound { .. } => {
+            Fault::new(ErrorKind::NotFound, format!("{name}: there is no such bucket{code}"))
+        }
+        _ => Fault::new(ErrorKind::Other, format!("{name}: {}{code}", root(error))),
     }
 }
 

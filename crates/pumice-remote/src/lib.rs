@@ -27,18 +27,21 @@ mod address;
 mod ahead;
 mod blocks;
 mod client;
+mod disk;
 mod fault;
 mod options;
 mod ranges;
 mod statistics;
 mod store;
 mod threads;
+mod upload;
 mod wire;
 
 pub use address::is_url;
 pub use options::Options;
 pub use statistics::Statistics;
 pub use store::RemoteStore;
+pub use upload::upload;
 
 use pumice::{File, FileOptions, Result};
 
@@ -58,7 +61,7 @@ pub fn open(address: &str) -> Result<File> {
 /// use pumice::File;
 /// use pumice_remote::Options;
 ///
-/// let options = Options::new().retries(2);
+/// let options = Options::new().disk("/var/cache/pumice", 10 << 30);
 /// let file = pumice_remote::open_with("gs://bucket/cells.h5", File::options(), &options)?;
 /// # Ok::<(), pumice::Error>(())
 /// ```

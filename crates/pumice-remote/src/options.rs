@@ -1,5 +1,6 @@
 //! Settings: sizes, numbers, patience.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Settings for reading from object stores.
@@ -22,13 +23,21 @@ pub struct Options {
     pub(crate) gap: u64,
     pub(crate) retries: u32,
     pub(crate) backoff: Duration,
+    pub(crate) disk: Option<Disk>,
+}
+
+/// Where blocks are kept on disk, and how many bytes of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Disk {
+    pub(crate) folder: PathBuf,
+    pub(crate) most: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            block: 1 << 20,
-            first: 1 << 20,
+            block: 2 << 20,
+            first: 2 << 20,
             blocks: 64 << 20,
             flying: 128 << 20,
             ahead: 128 << 20,
@@ -37,6 +46,7 @@ impl Default for Options {
             gap: 256 << 10,
             retries: 8,
             backoff: Duration::from_millis(100),
+            disk: None,
         }
     }
 }
@@ -50,13 +60,14 @@ impl Options {
         Self::default()
     }
 
-    /// The size of the blocks in which metadata is fetched: 1 MiB unless set.
+    /// The size of the blocks in which metadata is fetched: 2 MiB unless set, more for objects of
+    /// up to 16 blocks, of which three are all.
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block = bytes.max(LEAST);
         self
     }
 
-    /// The bytes that the first request asks for: 1 MiB unless set.
+    /// The bytes that the first request asks for: 2 MiB unless set.
     pub fn first_bytes(mut self, bytes: usize) -> Self {
         self.first = bytes.max(LEAST);
         self
@@ -104,6 +115,13 @@ impl Options {
     /// five seconds, or as long as the server asks for, up to 30 seconds.
     pub fn backoff(mut self, first: Duration) -> Self {
         self.backoff = first;
+        self
+    }
+
+    /// Keeps fetched blocks and chunks in a folder, too, up to so many bytes. Other processes may use
+    /// it at the same time. They are found by address and ETag: a replaced object is never served from it.
+    pub fn disk(mut self, folder: impl AsRef<Path>, most: u64) -> Self {
+        self.disk = Some(Disk { folder: folder.as_ref().to_owned(), most });
         self
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The requests for ranges that ascend by their starts: what is no further apart than `gap` is asked for together, and
-/// nothing larger than `piece` at once.
+/// nothing larger than `piece` at once. Only a range that is larger itself is cut.
 pub(crate) fn requests(
     ranges: impl IntoIterator<Item = Range<u64>>,
     gap: u64,
@@ -11,11 +11,17 @@ pub(crate) fn requests(
 ) -> Vec<Range<u64>> {
     let mut runs: Vec<Range<u64>> = Vec::new();
     for range in ranges {
+        let before = runs.last().map_or(0, |last| last.end);
         match runs.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(gap) => {
+            Some(last)
+                if range.start <= last.end.saturating_add(gap)
+                    && range.end.max(last.end) - last.start <= piece =>
+            {
                 last.end = last.end.max(range.end);
             }
-            _ => runs.push(range),
+            // What overlaps is not asked for twice.
+            _ if range.end > before => runs.push(range.start.max(before)..range.end),
+            _ => {}
         }
     }
     runs.into_iter().flat_map(|run| cut(run, piece)).collect()
@@ -55,6 +61,14 @@ mod tests {
         let found = requests([0..10, 12..20, 30..40], 10, 100);
         assert_eq!(found, [Range { start: 0, end: 40 }]);
         assert_eq!(requests([5..255, 1000..1010], 0, 100), [5..89, 89..173, 173..255, 1000..1010]);
+        assert_eq!(
+            requests([0..60, 60..90, 90..110, 100..105, 104..115], 0, 100),
+            [0..90, 90..115]
+        );
+        assert_eq!(
+            requests([0..250, 10..20, 240..260], 0, 100),
+            [0..84, 84..168, 168..250, 250..260]
+        );
         assert_eq!(requests([], 0, 100), [] as [Range<u64>; 0]);
     }
 

@@ -16,6 +16,8 @@ pub struct Statistics {
     pub block_hits: u64,
     /// Bytes that were announced and loaded before they were read.
     pub bytes_ahead: u64,
+    /// Ranges that the folder on disk has answered.
+    pub disk_hits: u64,
 }
 
 /// The counters behind [`Statistics`].
@@ -26,6 +28,7 @@ pub(crate) struct Counts {
     pub(crate) retries: AtomicU64,
     pub(crate) block_hits: AtomicU64,
     pub(crate) bytes_ahead: AtomicU64,
+    pub(crate) disk_hits: AtomicU64,
 }
 
 pub(crate) fn add(counter: &AtomicU64, by: u64) {
@@ -41,6 +44,7 @@ impl Counts {
             retries: read(&self.retries),
             block_hits: read(&self.block_hits),
             bytes_ahead: read(&self.bytes_ahead),
+            disk_hits: read(&self.disk_hits),
         }
     }
 }

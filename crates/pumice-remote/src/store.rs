@@ -4,10 +4,11 @@
 //! ranges that were announced; blocks in memory. A small read that none of them has fetches blocks; others ask for
 //! exactly what they want, near ranges together and long ones in pieces.
 
-use crate::address::Address;
+use crate::address::{self, Address};
 use crate::ahead::Ahead;
 use crate::blocks::{Blocks, Flight};
 use crate::client::Client;
+use crate::disk::Tier;
 use crate::fault::Fault;
 use crate::options::Options;
 use crate::ranges::{self, common, requests};
@@ -17,6 +18,7 @@ use crate::wire::Wire;
 use pumice_store::{Announced, ReadOp, Store};
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
@@ -46,6 +48,10 @@ pub struct RemoteStore {
     ahead: Ahead,
     /// What requests that a thread waits for may hold, in kibibytes.
     flying: Arc<Semaphore>,
+    /// Fetched ranges on disk.
+    tier: Option<Arc<Tier>>,
+    /// Where the last small read of raw data ended.
+    last: AtomicU64,
 }
 
 /// A request of a read, which ends with it.
@@ -67,15 +73,36 @@ impl RemoteStore {
     fn begin(address: &str, options: &Options) -> Result<Self, Fault> {
         let runtime = threads::runtime()?;
         let counts = Arc::<Counts>::default();
-        let address = Address::parse(address, Wire(counts.clone()))?;
+        let address = Address::parse(address, Wire(counts.clone()), address::once())?;
         let client = Arc::new(Client::new(address, options, counts.clone()));
         let head = wait(&runtime, client.clone(), 0..options.first as u64)?;
         let length = client.identity().map_or(0, |identity| identity.length);
-        let blocks = Arc::new(Blocks::new(options.block, length, options.blocks, options.piece));
-        let ahead = Ahead::new(client.clone(), runtime.clone(), counts.clone(), options.ahead);
+        let block = block_size(options.block, length);
+        let blocks = Arc::new(Blocks::new(block, length, options.blocks, options.piece));
+        let tier = match (&options.disk, client.identity()) {
+            (Some(disk), Some(identity)) => {
+                Tier::open(disk, client.name(), identity, counts.clone())?
+            }
+            _ => None,
+        };
+        let tier = tier.map(Arc::new);
+        let (threads, counted) = (runtime.clone(), counts.clone());
+        let ahead = Ahead::new(client.clone(), threads, counted, options.ahead, tier.clone());
         let flying = Arc::new(Semaphore::new((options.flying >> 10).max(1)));
         let options = options.clone();
-        Ok(Self { client, runtime, counts, options, length, head, blocks, ahead, flying })
+        Ok(Self {
+            client,
+            runtime,
+            counts,
+            options,
+            length,
+            head,
+            blocks,
+            ahead,
+            flying,
+            tier,
+            last: AtomicU64::new(u64::MAX),
+        })
     }
 
     /// The address, without secrets.
@@ -127,13 +154,49 @@ impl RemoteStore {
         self.fetch(&mut [(range.clone(), buffer)])
     }
 
-    /// Sends the request for some blocks.
+    /// Whether a small range is close to the last one that this was asked of: then blocks will serve the next ones, too.
+    fn is_near(&self, range: &Range<u64>) -> bool {
+        let last = self.last.swap(range.end, Ordering::Relaxed);
+        range.end - range.start <= self.options.gap
+            && last.abs_diff(range.start) <= self.blocks.size()
+    }
+
+    /// Brings some blocks, from disk if all of them are there.
     fn fly(&self, flight: Arc<Flight>) {
-        let (client, blocks) = (self.client.clone(), self.blocks.clone());
+        let (client, blocks, tier) = (self.client.clone(), self.blocks.clone(), self.tier.clone());
         self.runtime.spawn(async move {
-            let answer = client.fetch(blocks.bytes_of(&flight)).await;
-            blocks.land(&flight, answer);
+            let parts = blocks.parts_of(&flight);
+            let get = |tier: &Arc<Tier>| {
+                let kept = parts.iter().map(|part| tier.get(part)).collect::<Option<Vec<_>>>()?;
+                Some(kept.concat())
+            };
+            let kept = tier.as_ref().and_then(get);
+            let fetched = match kept {
+                Some(bytes) => Ok(bytes),
+                None => client.fetch(blocks.bytes_of(&flight)).await.inspect(|bytes| {
+                    let Some(tier) = &tier else { return };
+                    let pieces = bytes.chunks(blocks.size() as usize);
+                    parts.iter().zip(pieces).for_each(|(part, bytes)| tier.put(part, bytes));
+                }),
+            };
+            blocks.land(&flight, fetched);
         });
+    }
+
+    /// Reads what is on disk; what is left is missing.
+    fn read_kept<'r>(
+        &self,
+        missing: Vec<(Range<u64>, &'r mut [u8])>,
+    ) -> Vec<(Range<u64>, &'r mut [u8])> {
+        let Some(tier) = &self.tier else { return missing };
+        let mut left = Vec::new();
+        for (range, buffer) in missing {
+            match tier.get(&range) {
+                Some(bytes) => buffer.copy_from_slice(&bytes),
+                None => left.push((range, buffer)),
+            }
+        }
+        left
     }
 
     /// Fetches exactly what is wanted; ranges ascend.
@@ -169,6 +232,13 @@ impl RemoteStore {
         }
         Ok(())
     }
+}
+
+/// The size of blocks: of an object that is small, so large that three of them are all of it. The time to the first
+/// byte of an answer is longer than what a few more of them take.
+fn block_size(usual: usize, length: u64) -> usize {
+    let small = length <= 16 * usual as u64;
+    if small { usual.max((length.div_ceil(3) as usize).next_multiple_of(4096)) } else { usual }
 }
 
 fn lost() -> Fault {
@@ -218,13 +288,25 @@ impl Store for RemoteStore {
                 missing.push((range, &mut *op.buffer));
             }
         }
-        if let [(range, buffer)] = &mut *missing
-            && range.end - range.start <= self.blocks.size()
-        {
-            return self.read_blocks(range, buffer);
-        }
+        let mut missing = self.read_kept(missing);
         missing.sort_by_key(|(range, _)| range.start);
-        self.fetch(&mut missing)
+        let alone = match &*missing {
+            [] => return Ok(()),
+            [(range, _)] => range.end - range.start <= self.blocks.size(),
+            [(first, _), .., (last, _)] => self.is_near(&(first.start..last.end.max(first.end))),
+        };
+        match alone {
+            true => {
+                missing.iter_mut().try_for_each(|(range, buffer)| self.read_blocks(range, buffer))
+            }
+            false => {
+                self.fetch(&mut missing)?;
+                if let Some(tier) = &self.tier {
+                    missing.iter().for_each(|(range, bytes)| tier.put(range, bytes));
+                }
+                Ok(())
+            }
+        }
     }
 
     fn is_far(&self) -> bool {
@@ -238,10 +320,13 @@ impl Store for RemoteStore {
                 || range.end <= self.head.len() as u64
                 || self.blocks.has(range)
         };
-        let mut wanted: Vec<_> = ranges.iter().filter(|range| !here(range)).cloned().collect();
+        let kept = |range: &Range<u64>| self.tier.as_ref().is_some_and(|tier| tier.has(range));
+        let wanted = ranges.iter().filter(|range| !here(range) && !kept(range));
+        let mut wanted: Vec<_> = wanted.cloned().collect();
         wanted.sort_by_key(|range| range.start);
-        if wanted.is_empty() {
-            return Announced::default();
+        let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return None };
+        if self.is_near(&(first.start..last.end)) {
+            return None;
         }
         Some(self.ahead.announce(&wanted, self.options.gap, self.options.piece as u64))
     }

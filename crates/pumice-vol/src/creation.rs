@@ -444,11 +444,12 @@ fn put_mappings(
     }
     for mapping in mappings {
         let target = space::made(api, &extent)?;
-        match numbered_blocks(mapping) {
-            Some(axes) => space::select_regular(api, target, &axes)?,
+        let blocks = numbered_blocks(mapping);
+        match &blocks {
+            Some(axes) => space::select_regular(api, target, axes)?,
             None => space::select(api, target, &mapping.target, extent.dims())?,
         }
-        let source = source_space(api, mapping, extent.dims())?;
+        let source = source_space(api, mapping, blocks.as_ref(), extent.dims())?;
         let (file, dataset) = (c_text(&mapping.file), c_text(&mapping.dataset));
         // SAFETY: both dataspaces are ours, the names end with null bytes.
         let set = unsafe {
@@ -462,14 +463,19 @@ fn put_mappings(
     Ok(())
 }
 
-/// A dataspace for the source of a mapping, whose extent the file does not say: as large as the selection needs.
 /// What a mapping to numbered sources (`%b`) fills, a block for each source: to the engine, blocks that touch are one.
 fn numbered_blocks(mapping: &VirtualMapping) -> Option<Hyperslab> {
     let names = [&mapping.file, &mapping.dataset];
     if !names.iter().any(|name| name.contains("%b")) {
         return None;
     }
-    let (mut axes, source) = (mapping.target.regular()?, mapping.source.regular()?);
+    let mut axes = mapping.target.regular()?;
+    if axes.iter().any(|axis| axis.count == UNLIMITED) {
+        // As programs write it: one block has no stride.
+        axes.iter_mut().filter(|axis| axis.count == 1).for_each(|axis| axis.stride = 1);
+        return Some(axes);
+    }
+    let source = mapping.source.regular()?;
     let cells = |axes: &[HyperslabAxis]| {
         axes.iter().try_fold(1u64, |all, axis| all.checked_mul(axis.count.checked_mul(axis.block)?))
     };
@@ -480,11 +486,25 @@ fn numbered_blocks(mapping: &VirtualMapping) -> Option<Hyperslab> {
     Some(axes)
 }
 
-fn source_space(api: &Api, mapping: &VirtualMapping, dims: &[u64]) -> Result<Hid> {
+/// A dataspace for the source of a mapping, whose extent the file does not say: as large as the selection needs, or as one of
+/// `blocks` if each has a source of its own.
+fn source_space(
+    api: &Api,
+    mapping: &VirtualMapping,
+    blocks: Option<&Hyperslab>,
+    dims: &[u64],
+) -> Result<Hid> {
     let selection = &mapping.source;
     let (shape, whole) = match selection.regular() {
         _ if selection.is_all() => {
-            let shape = mapping.target.shape(dims).to_vec();
+            let side = |axis: &HyperslabAxis| match axis.count {
+                UNLIMITED => axis.block,
+                count => count.saturating_mul(axis.block),
+            };
+            let shape = match blocks {
+                Some(axes) => axes.iter().map(side).collect(),
+                None => mapping.target.shape(dims).to_vec(),
+            };
             (if shape.is_empty() { vec![mapping.target.count(dims)] } else { shape }, true)
         }
         Some(axes) => {

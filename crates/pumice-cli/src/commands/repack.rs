@@ -3,6 +3,7 @@
 //! Unchanged datasets are copied as stored, without decoding chunks. The new file gets its name
 //! when it is complete; with one file only, it replaces that one.
 
+mod cloud;
 mod defined;
 mod estimate;
 mod mask;
@@ -16,6 +17,7 @@ use crate::failure;
 use crate::flags;
 use crate::locate::{self, Spot};
 use crate::progress::{Progress, Unit};
+use crate::remote;
 use crate::target::{self, Target};
 use crate::walker::{self, Order, Visitor};
 use anyhow::{Context, Result, bail, ensure};
@@ -80,14 +82,22 @@ fn repack(options: &mut Options, program: &str) -> Result<Outcome> {
         println!("Making new file ...");
     }
     verbose::head(options);
-    if let Err(error) = make(options, &input, &target.partial, &table, &planner) {
+    let made = match options.cloud {
+        true => cloud::make(options, &input, &target.partial, &table, &planner),
+        false => make(options, &input, &target.partial, &table, &planner),
+    };
+    if let Err(error) = made {
         verbose::begun(options, &planner, &table);
         return Err(error);
     }
     drop(planner);
     drop(table);
     drop(input);
-    target.publish()?;
+    match options.output.as_deref().filter(|name| remote::is_address(name)) {
+        // Dropped afterwards: the file here was only on its way.
+        Some(address) => remote::upload(&target.partial, address, options.force)?,
+        None => target.publish()?,
+    }
     Ok(outcome)
 }
 
@@ -112,7 +122,17 @@ fn left_behind(options: &Options, table: &Table) -> Result<Outcome> {
 /// The file to make. h5repack replaces one that exists without being asked.
 fn target(options: &Options, program: &str) -> Result<Target> {
     let input = Path::new(&options.input);
-    let Some(output) = &options.output else { return Target::instead_of(input) };
+    let Some(output) = &options.output else {
+        ensure!(
+            !remote::is_address(&options.input),
+            "an object is not replaced by itself; name a second file"
+        );
+        return Target::instead_of(input);
+    };
+    if remote::is_address(output) {
+        let passing = std::env::temp_dir().join(format!("pumice-upload-{}.h5", std::process::id()));
+        return Target::new(&passing, input, true);
+    }
     let target = Target::new(Path::new(output), input, options.force || program == "h5repack")?;
     if let Some(block) = &options.user_block_file {
         ensure!(!target::same_file(block, &target.path), "{output} has the user block to write");
@@ -412,6 +432,7 @@ Examples:
   {program} -l CONTI --keep-defined s.h5 d.h5                 dense, and a mask of what was defined
   {program} -l SPARSECHUNK --keep-defined d.h5 s.h5           sparse again, as it was
   {program} --dry-run -f ZSTD=9 old.h5                        about how large would it be?
+  {program} --cloud old.h5 s3://bucket/new.h5                 for object stores, and into one
 
 Exit codes: 0 success, 1 failure, 2 wrong usage.
 ",

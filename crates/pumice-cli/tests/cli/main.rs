@@ -2,6 +2,7 @@
 
 mod checking;
 mod clearing;
+mod clouds;
 mod comparing;
 mod corpus;
 mod deep;

@@ -1,9 +1,10 @@
 //! Which requests reading takes.
 
 use crate::server::Server;
-use pumice::{Context, File};
+use pumice::{Context, File, Node, WalkOrder};
 use pumice_remote::{OpenUrl, Options, RemoteStore};
 use pumice_store::{ReadOp, Store};
+use std::ops::ControlFlow;
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -40,7 +41,37 @@ fn opening_takes_one_request_for_the_head_and_one_for_metadata_elsewhere() {
     let server = Server::new(bytes);
     let file = File::open_url(&server.url()).unwrap();
     assert_eq!(file.dataset("d").unwrap().shape(), [1000, 1000]);
-    assert_eq!(server.requests(), [0..1 << 20, 3 << 20..length]);
+    assert_eq!(server.requests(), [0..2 << 20, 2 << 20..length]);
+}
+
+#[test]
+fn walking_300_groups_takes_six_requests_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let file = File::create(&path).unwrap();
+    let values: Vec<i32> = (0..6400).collect();
+    for number in 0..300 {
+        let group = file.create_group(&format!("group{number:03}")).unwrap();
+        group.set_attribute("unit", "mV").unwrap();
+        for name in ["a", "b"] {
+            let dataset = group.new_dataset::<i32>().shape([6400]).chunk([3200]);
+            dataset.create(name).unwrap().write(.., &values).unwrap();
+        }
+    }
+    file.close().unwrap();
+    let server = Server::new(std::fs::read(&path).unwrap());
+    let file = File::open_url(&server.url()).unwrap();
+    let mut objects = 0;
+    let _ = file.walk(WalkOrder::Name, |_, node| {
+        objects += 1;
+        if let Node::Group(group) = node.unwrap() {
+            group.attributes().unwrap();
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(objects, 901);
+    let requests = server.requests();
+    assert!(requests.len() <= 6, "{requests:?}");
 }
 
 #[test]

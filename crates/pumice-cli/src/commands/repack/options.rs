@@ -59,6 +59,12 @@ pub(in crate::commands) const FLAGS: &[Flag] = &[
         NOTHING,
         "Only tell what would be done, and about how large\nthe result would be",
     ),
+    Flag::new(
+        '*',
+        "cloud",
+        NOTHING,
+        "Put all metadata at the front, so that files in\nobject stores are opened by one request",
+    ),
     Flag::new('~', "force", NOTHING, "Replace FILE2 if it exists; h5repack does so anyway"),
     Flag::new('n', "native", NOTHING, "Store numbers as this machine has them"),
     Flag::new('L', "latest", NOTHING, "Use the latest form of the format"),
@@ -133,6 +139,8 @@ pub(super) struct Options {
     pub(super) keep_defined: bool,
     pub(super) dry_run: bool,
     pub(super) force: bool,
+    /// Whether metadata comes first.
+    pub(super) cloud: bool,
     pub(super) native: bool,
     pub(super) low: Option<LibraryVersion>,
     /// Whether chunk indexes are those of HDF5 1.8.
@@ -214,6 +222,7 @@ impl Options {
             'v' => self.verbose = if text == "2" { 2 } else { 1 },
             '$' => self.keep_defined = true,
             '%' => self.dry_run = true,
+            '*' => self.cloud = true,
             '~' => self.force = true,
             'n' => self.native = true,
             'X' => self.merge = true,
