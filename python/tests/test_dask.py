@@ -67,7 +67,7 @@ def opened_files():
     """The files that a worker keeps open, and how many openings of them the system knows."""
     from pumice._hl import workers
 
-    paths = [key[1] for key in workers._files if workers._files[key][1]]
+    paths = [key[1] for key in workers._files if workers._files[key].file]
     links = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
     return {path: links.count(path) for path in paths}
 
@@ -106,7 +106,8 @@ def test_workers_reduce_slice_and_map(client, stored, matrix):
     np.testing.assert_allclose(sums.compute()[:, 0], matrix.sum(axis=1))
     # Every worker that was asked has one opening of the file, and no lock keeps a writer away.
     found = client.run(opened_files)
-    assert any(found.values()) and all(list(one.values()) in ([], [1]) for one in found.values()), found
+    counts = [count for one in found.values() for count in one.values()]
+    assert any(str(stored) in one for one in found.values()) and set(counts) == {1}, found
     with pumice.File(stored, "r+") as file:
         file.attrs["written"] = True
 

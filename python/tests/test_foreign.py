@@ -123,3 +123,34 @@ def test_dense_datasets_become_sparse_if_named(path):
         assert file["d"].is_sparse and file["d"].nnz == np.count_nonzero(given) and file["d"].attrs["unit"] == "K"
         np.testing.assert_array_equal(file["d"][...], given)
         assert file["d"].maxshape == (None, 30)
+
+
+def test_symmetric_matrices_are_converted_whole(path):
+    lower = scipy.sparse.tril(matrix("coo", (30, 30), "f8"), format="coo")
+    with h5py.File(path, "w") as file:
+        group = file.create_group("B")
+        told = {"version": "0.1", "format": "COO", "shape": [30, 30], "number_of_stored_values": lower.nnz,
+                "structure": "symmetric_lower", "data_types": {"values": "float64"}}  # fmt: skip
+        group.attrs["binsparse"] = json.dumps({"binsparse": told})
+        # In no order.
+        mixed = np.random.default_rng(0).permutation(lower.nnz)
+        group["indices_0"], group["indices_1"], group["values"] = (
+            part[mixed] for part in (lower.coords[0], lower.coords[1], lower.data)
+        )
+    pumice.convert(path, chunks=(7, 7), compression="lzf")
+    with pumice.File(path) as file:
+        data = file["B"]
+        np.testing.assert_array_equal(data[...], (lower + scipy.sparse.tril(lower, -1).T).toarray())
+        assert data.chunks == (7, 7) and "lzf" in data.filter_names and data.attrs["source_file"] == "file.h5"
+
+
+def test_what_hears_of_progress_can_end_the_work(path):
+    written(path, "matlab")
+    before = path.read_bytes()
+
+    def enough(done, total):
+        raise InterruptedError(f"{done} of {total}")
+
+    with pytest.raises(InterruptedError):
+        pumice.convert(path, progress=enough)
+    assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]

@@ -93,6 +93,10 @@ impl formats::Progress for Progress {
     fn add(&self, count: u64) {
         self.add(count);
     }
+
+    fn expect(&self, count: u64) {
+        self.expect(count);
+    }
 }
 
 impl Drop for Progress {

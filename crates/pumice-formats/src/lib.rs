@@ -3,7 +3,8 @@
 //! One file per format, each behind the trait [`Format`]. Reading gives a [`Source`] for each array
 //! of a file: cells or blocks of cells, a bounded number at a time, in the datatype of the file.
 //! Writing takes cells from `bands`, a bounded number of rows or columns at a time. Formats know
-//! nothing of duplicates, symmetry or chunks: who imports does.
+//! nothing of duplicates, symmetry or chunks: [`fill`] does, which writes the cells of a source to a dataset.
+//! [`matrices`] are those that are groups of arrays in a file of HDF5.
 //!
 //! ```
 //! use pumice_formats::{Input, Part, recognised};
@@ -33,8 +34,10 @@ mod container;
 mod coordinates;
 mod dense;
 mod diagonals;
+mod filling;
 mod labels;
 mod matlab;
+mod matrices;
 mod matrix_market;
 mod npy;
 mod npz;
@@ -47,7 +50,9 @@ mod zip;
 pub use arithmetic::Arithmetic;
 pub use container::objects;
 pub use dense::{Blocks, selection};
+pub use filling::{Duplicates, dataset_for, fill, record_origin};
 pub use labels::{Keeper, Label};
+pub use matrices::{Matrix, copy_attribute, is_at, matrices, thin};
 
 use anyhow::{Result, bail};
 use pumice::{Dataset, Datatype, File, FileOptions};
@@ -251,6 +256,14 @@ impl Output<'_> {
 pub trait Progress: Sync {
     /// So many more entries or bytes of values are done.
     fn add(&self, count: u64);
+
+    /// There is so much more to do than was known.
+    fn expect(&self, _count: u64) {}
+
+    /// Whether the work is to end with an error.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody hears how far the work is.

@@ -172,6 +172,11 @@ impl PyFile {
         Self { file: keeper.slot(file), keeper, memory }
     }
 
+    /// The file, for one call.
+    pub(crate) fn handle(&self) -> PyResult<File> {
+        self.file.handle()
+    }
+
     /// Takes the handles out of all objects that were opened through it.
     pub(crate) fn emptied(&self) -> impl Send + use<> {
         (self.file.take(), self.keeper.emptied())

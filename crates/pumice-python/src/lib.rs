@@ -9,6 +9,7 @@ mod attributes;
 mod collective;
 mod communicator;
 mod context;
+mod convert;
 mod create;
 mod dataset;
 mod datatype;
@@ -49,6 +50,7 @@ fn _pumice(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<group::PyObjectHandle>()?;
     module.add_class::<reference::PyReference>()?;
     module.add_class::<selection::PySelection>()?;
+    module.add_function(wrap_pyfunction!(convert::converted, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_file, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_stream, module)?)?;

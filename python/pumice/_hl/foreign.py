@@ -4,14 +4,12 @@ import json
 import os
 import shutil
 import uuid
+from typing import Any
 
 import numpy as np
 
 from .. import _pumice
-from . import sparse
-
-# Cells that are read and written at a time.
-_STEP = 4 << 20
+from . import filters, making
 
 
 class SparseGroup:
@@ -194,133 +192,69 @@ def as_sparse(group):
     raise ValueError(f"{group.name!r} is no sparse matrix of AnnData, 10x, Binsparse or MATLAB")
 
 
-def find_sparse(file):
-    """The sparse matrices of other programs in a file."""
-    found = []
-
-    def look(name, obj):
-        if hasattr(obj, "keys"):
-            try:
-                found.append(as_sparse(obj))
-            except (ValueError, NotImplementedError):
-                pass
-
-    look("/", file)
-    file.visititems(look)
-    return found
-
-
 # -- converting ----------------------------------------------------------------------------------------
 
 
 def convert(source, target=None, objects=None, dense=(), progress=None, **options):
     """Makes sparse datasets of the sparse matrices of other programs in a file; everything else stays as it is.
 
-    A dataset takes the place and the attributes of the group where this has nothing but the matrix, and the place of
-    the values otherwise. The file is changed where it is, in one step at the end, or copied to ``target`` first.
-    ``objects`` are paths of the groups that are meant (all that are known), ``dense`` those of dense datasets that
-    shall be sparse (zeros are undefined), ``progress`` is called with the number of cells that are done and that of all,
-    other options are those of create_dataset. Returns the paths of the new datasets.
+    Matrices are found and read by the code of the shell's ``pumice convert``. A dataset takes the place and the attributes
+    of the group where this has nothing but the matrix, and the place of the values otherwise. The file is changed where
+    it is, in one step at the end, or copied to ``target`` first. ``objects`` are paths of the groups that are meant
+    (all that are known), ``dense`` those of dense datasets that shall be sparse (zeros are undefined), ``progress`` is
+    called with the number of cells that are done and that of all, other options are those of create_dataset. Returns
+    the paths of the new datasets.
     """
     from .files import File
 
-    source = os.fspath(source)
+    source, options = os.fspath(source), _storing(**options)
     # A copy takes the place of the file only when everything is done.
     final = source if target is None else os.fspath(target)
     partial = f"{final}.{uuid.uuid4().hex[:8]}.partial"
     shutil.copyfile(source, partial)
     try:
         with File(partial, "r+") as file:
-            made = _converted(file, objects, dense, progress, options)
+            made = _pumice.converted(source, file.id.file_native, list(objects or ()), list(dense),
+                                     f"pumice-{uuid.uuid4().hex}-", options, progress)  # fmt: skip
+            for one in made:
+                _put_in_place(file, *one)
         shutil.copystat(source, partial)
         os.replace(partial, final)
     except BaseException:
         if os.path.exists(partial):
             os.unlink(partial)
         raise
-    return made
+    return [path for _, path, *_ in made]
 
 
-def _converted(file, objects, dense, progress, options):
-    if objects is None:
-        matrices = find_sparse(file)
-    else:
-        matrices = [as_sparse(file[path]) for path in objects]
-    thick = [file[path] for path in dense]
-    if not matrices and not thick:
-        raise ValueError("There is no sparse matrix that is known here; dense= makes datasets sparse")
-    total = sum(matrix.nnz for matrix in matrices)
-    done, made = 0, []
-
-    def tell(count):
-        nonlocal done
-        done += count
-        if progress is not None:
-            progress(done, total)
-
-    for matrix in matrices:
-        made.append(_replaced(file, matrix, options, tell))
-    for dataset in thick:
-        made.append(_thinned(file, dataset, options))
-    return made
+def _storing(chunks=None, compression=None, compression_opts=None, shuffle=None, fletcher32=None, density=None,
+             location_compression=None):  # fmt: skip
+    """Options of sparse datasets of any shape and datatype, as the native module has them."""
+    options: dict[str, Any] = {}
+    making._storage(options, (1, 1), np.dtype("f8"), None, compression, compression_opts, shuffle, fletcher32, None, None,
+                    None, False, True)  # fmt: skip
+    if chunks is not None and chunks is not True:
+        options["chunk"] = [int(side) for side in chunks]
+    if density is not None:
+        options["density"] = float(density)
+    if location_compression is not None:
+        options["location_filters"] = filters.of_locations(location_compression)
+    return options
 
 
-def _new(file, shape, dtype, nnz, options):
-    share = nnz / max(1, int(np.prod(shape, dtype=float)))
-    options = {"density": max(share, 1e-9), **options}
-    name = f"/pumice-{uuid.uuid4().hex}"
-    return file.create_dataset(name, shape, dtype, sparse=True, **options)
-
-
-def _replaced(file, matrix, options, tell):
-    group = matrix.group
-    names = {name for name in (matrix.arrays[0], *matrix.arrays[1], matrix.arrays[2]) if name is not None}
-    names |= {"fill_value"} & set(group) if matrix.kind == "Binsparse" else set()
-    alone = group.name != "/" and set(group) <= names
-    path = group.name if alone else f"{group.name.rstrip('/')}/{matrix.arrays[2]}"
-    new = _new(file, matrix.shape, matrix.dtype, matrix.nnz, options)
-    _fill(new, matrix, tell)
-    holder = group if alone else group[matrix.arrays[2]]
-    _copy_attributes(holder, new)
-    if alone:
-        others = _other_names(file, group)
+def _put_in_place(file, name, path, group, arrays, taken):
+    """Lets a new dataset take the place of a group or a dataset, by all of its names, or of some arrays of a group."""
+    new = file[name]
+    if taken:
+        others = _other_names(file, file[path])
         del file[path]
         for other in others:
             del file[other]
             file[other] = new
     else:
-        for name in names & set(group):
-            del group[name]
-    file.move(new.name, path)
-    return path
-
-
-def _fill(new, matrix, tell):
-    if matrix.format == "coo" or matrix.dtype == bool:
-        found = sparse.without_repeats(matrix._all().tocoo())
-        new.sparse[...] = found
-        tell(matrix.nnz)
-        return
-    pointers = matrix.pointers
-    for first, last in sparse._bands(pointers.view(np.uint64), _STEP):
-        part = sparse.without_repeats(matrix.lines(first, last))
-        # Lines are counted from the first of the matrix.
-        padded = np.zeros(len(pointers), np.int64)
-        padded[first : last + 1] = part.indptr
-        padded[last + 1 :] = part.indptr[-1]
-        values = np.ascontiguousarray(part.data, dtype=part.dtype.newbyteorder("="))
-        kind = values.dtype.str[1:]
-        _pumice.write_compressed(new._ds, padded.view(np.uint64), sparse._numbers(part.indices), values, kind,
-                                 matrix.format == "csc", "last")  # fmt: skip
-        tell(int(pointers[last] - pointers[first]))
-
-
-def _copy_attributes(old, new):
-    source, target = old.attrs._attributes, new.attrs._attributes
-    for name in source.names():
-        datatype, shape, elements, heap, _ = source.read(name)
-        heap = heap.tobytes() if datatype.has_varlen and shape is not None else None
-        target.write(name, datatype, shape, elements.tobytes() if shape is not None else b"", heap, None)
+        for array in arrays:
+            del file[group][array]
+    file.move(name, path)
 
 
 def _other_names(file, group):
@@ -344,24 +278,3 @@ def _other_names(file, group):
 
     look(file["/"])
     return names
-
-
-def _thinned(file, dataset, options):
-    if dataset.dtype.kind not in "iufc" or dataset.is_sparse or not dataset.shape:
-        raise ValueError(f"{dataset.name}: it is no dense array of numbers")
-    path, shape = dataset.name, dataset.shape
-    chunk = dataset.chunks or tuple(min(side, 256) for side in shape)
-    given = dict(options)
-    if dataset.maxshape != shape:
-        given.setdefault("maxshape", dataset.maxshape)
-    new = _new(file, shape, dataset.dtype, 0.05 * dataset.size, given)
-    rows = max(1, min(shape[0], chunk[0] * max(1, _STEP // max(1, dataset.size // shape[0] * chunk[0]))))
-    for begin in range(0, shape[0], rows):
-        part = dataset[begin : begin + rows]
-        places = np.nonzero(part)
-        if len(places[0]):
-            new.sparse.define([places[0] + begin, *places[1:]], part[places])
-    _copy_attributes(dataset, new)
-    del file[path]
-    file.move(new.name, path)
-    return path

@@ -52,6 +52,20 @@ def _cache():
     return made
 
 
+class _Kept:
+    """A file that a process keeps open, and the datasets of it that were asked for."""
+
+    def __init__(self, stamp, file):
+        self.stamp, self.file, self._datasets = stamp, file, {}
+
+    def dataset(self, name):
+        """A dataset of the file."""
+        found = self._datasets.get(name)
+        if found is None or not found:
+            found = self._datasets[name] = self.file[name]
+        return found
+
+
 def opened(path, stamp, options):
     """The file at a path, opened once in this process; an error if it is not the one with the stamp."""
     from .files import File
@@ -59,17 +73,19 @@ def opened(path, stamp, options):
     key = (os.getpid(), path, *sorted(options.items()))
     with _lock:
         kept = _files.get(key)
-        if kept is not None and kept[0] == stamp and kept[1]:
+        if kept is not None and kept.stamp == stamp and kept.file:
             _files.move_to_end(key)
-            return kept[1]
+            return kept
         _check(path, stamp)
         file = File(path, "r", **{**options, "locking": False}, cache=_cache())
+        # Who has the file still open as it was before a change shares that view of it, which reads no more.
+        file.id.file_native.refresh()
         # It could have been replaced between the look and the opening.
         _check(path, stamp)
-        _files[key] = (stamp, file)
+        kept = _files[key] = _Kept(stamp, file)
         while len(_files) > _MOST:
             _files.popitem(last=False)
-        return file
+        return kept
 
 
 def _check(path, stamp):
@@ -79,7 +95,7 @@ def _check(path, stamp):
 
 def again(path, options):
     """The file at a path as it is now, if this process is a worker of Dask, which keeps it."""
-    return opened(path, h5f.stamp_of(path), options) if _dask_workers() else None
+    return opened(path, h5f.stamp_of(path), options).file if _dask_workers() else None
 
 
 class Handle:
@@ -99,9 +115,10 @@ class Handle:
     @property
     def dataset(self):
         """The dataset, in this process; opened again by its path if its file was closed."""
-        if self._dataset is None or self.path is not None and not self._dataset:
-            self._dataset = opened(self.path, self.stamp, self.options)[self.name]
-        return self._dataset
+        if self.path is None or self._dataset is not None and self._dataset:
+            return self._dataset
+        # Asked for each time: the file may have been opened anew for another state of it.
+        return opened(self.path, self.stamp, self.options).dataset(self.name)
 
     def __getitem__(self, args):
         return self.dataset[args] if self.form is None else self.dataset.sparse(self.form)[args]

@@ -193,6 +193,17 @@ pub(crate) enum Duplicates {
     Error,
 }
 
+impl From<Duplicates> for formats::Duplicates {
+    fn from(duplicates: Duplicates) -> Self {
+        match duplicates {
+            Duplicates::Sum => Self::Sum,
+            Duplicates::First => Self::First,
+            Duplicates::Last => Self::Last,
+            Duplicates::Error => Self::Error,
+        }
+    }
+}
+
 /// The form of a sparse matrix
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {

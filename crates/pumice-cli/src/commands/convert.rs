@@ -11,29 +11,14 @@ use super::import::{self, Asked, Summary};
 use super::{Outcome, output, repack};
 use crate::cli::{Convert, Duplicates};
 use crate::driver;
-use crate::formats::{self, Format, Found, Input, Source};
+use crate::formats::{self, Format, Matrix};
 use crate::numbers;
 use crate::progress::{Progress, Unit};
-use anyhow::{Context, Result, bail, ensure};
-use pumice::{Attribute, Dataset, Datatype, File, Group, Keep, RawAttribute, VariableLength};
+use anyhow::{Context, Result, ensure};
+use pumice::{Dataset, Datatype, File};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
-
-/// A matrix and its parts.
-struct Matrix {
-    /// The path of the dataset.
-    path: String,
-    source: Box<dyn Source>,
-    /// The object whose attributes the dataset gets.
-    attributes: Vec<Attribute>,
-    /// The addresses of its arrays, each with that of their group.
-    parts: Vec<(u64, u64)>,
-    /// The address of the group that the dataset replaces.
-    taken: Option<u64>,
-    /// Names of its lines, by axis and field.
-    names: Vec<(usize, &'static str, String)>,
-}
 
 pub(super) fn run(arguments: &Convert) -> Result<Outcome> {
     let unpacked = import::unpacked_container(&arguments.input)?;
@@ -103,58 +88,13 @@ fn matrices(
     file: &File,
     omitted: &mut HashSet<u64>,
 ) -> Result<Vec<Matrix>> {
-    let input = Input { path, shape: None, one_based: false };
-    let found = format.open(&input)?;
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
-    for name in &wanted {
-        ensure!(
-            found.iter().any(|found| import::is_at(&found.name, name) && found.group.is_some()),
-            "{}: it has no sparse matrix {name}",
-            arguments.input.display()
-        );
+    let found = formats::matrices(format, path, file, &wanted)
+        .with_context(|| arguments.input.display().to_string())?;
+    for matrix in &found {
+        omitted.extend(matrix.parts.iter().map(|(array, _)| *array).chain(matrix.taken));
     }
-    let mut matrices = Vec::new();
-    for found in found {
-        let chosen =
-            wanted.is_empty() || wanted.iter().any(|name| import::is_at(&found.name, name));
-        if let Some(group) = found.group.clone().filter(|_| chosen) {
-            matrices.push(matrix(found, format, &file.group(&group)?, omitted)?);
-        }
-    }
-    Ok(matrices)
-}
-
-fn matrix(
-    found: Found,
-    format: &dyn Format,
-    group: &Group,
-    omitted: &mut HashSet<u64>,
-) -> Result<Matrix> {
-    let (arrays, values) = (format.arrays(), format.values());
-    let members = group.members()?;
-    let is_array = |name: &str| arrays.contains(&name);
-    let alone = group.path() != "/" && members.iter().all(|member| is_array(&member.name));
-    let mut parts = Vec::new();
-    for member in members.iter().filter(|member| is_array(&member.name)) {
-        parts.push((group.dataset(&member.name)?.address(), group.address()));
-    }
-    omitted.extend(parts.iter().map(|(array, _)| *array));
-    let path = match (alone, group.path()) {
-        (true, path) => path.to_owned(),
-        // Nothing else can have the name of the values, which go away.
-        (false, path) => format!("{}/{values}", path.trim_end_matches('/')),
-    };
-    let attributes = match alone {
-        true => {
-            omitted.insert(group.address());
-            group.attributes()?
-        }
-        false => group.dataset(values).map_or(Ok(Vec::new()), |values| values.attributes())?,
-    };
-    let named = |label: &formats::Label| (label.axis, label.field, label.strings.path().to_owned());
-    let names = found.labels.iter().map(named).collect();
-    let taken = alone.then(|| group.address());
-    Ok(Matrix { path, source: found.source, attributes, parts, taken, names })
+    Ok(found)
 }
 
 /// The dense datasets that shall be sparse.
@@ -192,7 +132,7 @@ fn make(
     let dataset = new.dataset(&path)?;
     for attribute in &attributes {
         let told = || format!("{path}@{}", attribute.name());
-        copy_attribute(attribute, &dataset).with_context(told)?;
+        formats::copy_attribute(attribute, &dataset).with_context(told)?;
     }
     for (axis, field, strings) in names {
         dataset.set_attribute(&format!("axis{axis}_{field}"), strings.as_str())?;
@@ -200,25 +140,9 @@ fn make(
     Ok(summary)
 }
 
-fn copy_attribute(attribute: &Attribute, dataset: &Dataset) -> Result<()> {
-    let datatype = attribute.datatype().clone();
-    if datatype.refers_to_objects() {
-        bail!("references to objects stay with the object that has them");
-    }
-    if attribute.extent().is_null() {
-        return Ok(dataset.set_attribute(attribute.name(), RawAttribute::null(datatype))?);
-    }
-    let values = attribute.read_heaped()?;
-    let value = VariableLength::heaped(datatype, attribute.extent().dims(), values)?;
-    Ok(dataset.set_attribute(attribute.name(), value)?)
-}
-
 /// Makes a sparse dataset of a dense one: cells that are zero are undefined.
 fn thin(dataset: &Dataset, new: &File) -> Result<Summary> {
-    let zero = vec![0; dataset.datatype().size()];
-    let keep = Keep::Except(dataset.datatype().clone(), zero);
-    let builder = new.new_dataset_like(dataset).sparse();
-    let copy = dataset.copy_as(builder, dataset.path(), &keep)?;
+    let copy = formats::thin(dataset, new, dataset.path(), |builder| builder)?;
     let entries = copy.count_defined(..)?;
     Ok(Summary { path: dataset.path().to_owned(), shape: dataset.shape(), entries })
 }

@@ -1,13 +1,10 @@
 //! `pumice import`: files of other programs become datasets.
 //!
-//! `formats` finds the contents of a file; cells stream through batches of a fixed size, see
-//! `import/batch.rs`. The output is written under a temporary name beside its own and renamed when
+//! `formats` finds the contents of a file, and fills datasets with them. The output is written under a temporary name beside its own and renamed when
 //! it is complete.
 
-mod batch;
 pub(super) mod dumped;
 mod left;
-mod sorter;
 
 use super::{Outcome, output};
 use crate::cli::{Duplicates, Import, Storing};
@@ -19,21 +16,9 @@ use crate::numbers;
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
 use anyhow::{Context, Result, bail, ensure};
-use batch::Batches;
 use pumice::{Dataset, File};
 use std::io::Write;
 use std::path::Path;
-
-/// About how many entries a chunk of a vast array shall have, as chunks that the library chooses do.
-const CHUNK_ENTRIES: f64 = 16_384.0;
-/// An array is vast if chunks of the largest size that the library chooses were more than [`MAX_CHUNKS`]: entries
-/// would then have a chunk each.
-const VAST_CELLS: f64 = MAX_CHUNKS * (1u64 << 26) as f64;
-const MAX_CHUNKS: f64 = (1u64 << 16) as f64;
-/// But chunks never have more than this many bytes, if all cells were defined: there are more chunks instead.
-const MAX_CHUNK_BYTES: f64 = (1u64 << 50) as f64;
-/// The longest side that a sparse chunk can have.
-const MAX_CHUNK_SIDE: u64 = u32::MAX as u64;
 
 pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let input_path = unpacked_container(&arguments.input)?;
@@ -86,11 +71,6 @@ pub(super) fn run(arguments: &Import) -> Result<Outcome> {
     let bytes = target.length()?;
     target.publish()?;
     tell(&summaries, bytes, &left)
-}
-
-/// Whether an array is the one of a path, or one below it.
-pub(super) fn is_at(array: &str, path: &str) -> bool {
-    array.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Imports h5dump's output, with all that the text has.
@@ -160,7 +140,7 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     let wanted: Vec<&str> = arguments.object.iter().map(|name| name.trim_matches('/')).collect();
     for name in &wanted {
         ensure!(
-            names.iter().any(|known| is_at(known, name)),
+            names.iter().any(|known| formats::is_at(known, name)),
             "{}: it has no {name}, but {}",
             arguments.input.display(),
             listed()
@@ -169,7 +149,8 @@ fn chosen(found: Vec<Found>, arguments: &Import, format: &dyn Format) -> Result<
     let found: Vec<Found> = match wanted.is_empty() {
         true => found,
         false => {
-            let chosen = |found: &Found| wanted.iter().any(|name| is_at(&found.name, name));
+            let chosen =
+                |found: &Found| wanted.iter().any(|name| formats::is_at(&found.name, name));
             found.into_iter().filter(chosen).collect()
         }
     };
@@ -216,7 +197,7 @@ pub(super) struct Asked<'a> {
 pub(super) fn copy(
     arguments: &Asked<'_>,
     format: &dyn Format,
-    mut source: Box<dyn Source>,
+    source: Box<dyn Source>,
     file: &File,
     name: &str,
     temporary: &Path,
@@ -224,28 +205,17 @@ pub(super) fn copy(
 ) -> Result<Summary> {
     let array = source.array().clone();
     let dataset = create_dataset(file, arguments.storing, &array, name)?;
-    let mut batches = Batches::new(&dataset, &array, arguments.duplicates, temporary)?;
-    while let Some(part) = source.next_part()? {
-        let before = batches.taken();
-        batches.write(part, source.as_ref())?;
-        progress.add(batches.taken() - before);
-    }
-    let entries = batches.finish(source.as_ref(), progress)?;
-    record_origin(&dataset, arguments, format, &array)?;
+    let duplicates = arguments.duplicates.into();
+    let entries = formats::fill(source, &dataset, duplicates, temporary, progress)?;
+    formats::record_origin(&dataset, arguments.input, format, &array)?;
     Ok(Summary { path: dataset.path().to_owned(), shape: array.shape, entries })
 }
 
 fn create_dataset(file: &File, arguments: &Storing, array: &Array, name: &str) -> Result<Dataset> {
     let shape = &array.shape;
-    if shape.is_empty() {
-        return Ok(file.new_dataset_of(array.datatype.clone()).create(name)?);
-    }
-    let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
     let chunk = match &arguments.chunk {
-        None if cells > VAST_CELLS => Some(vast_chunk(shape, array.entries, array.datatype.size())),
-        None if array.dense && shape.contains(&0) => Some(vec![1; shape.len()]),
-        // The library knows.
         None => None,
+        Some(_) if shape.is_empty() => None,
         Some(chunk) => {
             let example = vec!["1000"; shape.len()].join(",");
             let count = ["no", "one", "two", "three", "four"].get(shape.len()).unwrap_or(&"more");
@@ -257,62 +227,13 @@ fn create_dataset(file: &File, arguments: &Storing, array: &Array, name: &str) -
             Some(sides.collect::<Vec<u64>>())
         }
     };
-    let builder = file.new_dataset_of(array.datatype.clone()).shape(shape.clone());
-    let builder = builder.expected_density(array.entries as f64 / cells);
-    let builder = match chunk {
-        Some(chunk) => builder.chunk(chunk),
-        None => builder,
-    };
-    let builder = match shape.contains(&0) {
-        // A chunk has cells, also where the array has none, and must fit the largest shape.
-        true => builder.max_shape(shape.iter().map(|&length| Some(length.max(1)))),
+    let builder = formats::dataset_for(file, array, chunk);
+    let builder = match array.dense && !shape.is_empty() && !arguments.no_filters {
+        true => builder.shuffle().deflate(4),
         false => builder,
     };
-    let builder = match array.dense {
-        false => builder.sparse(),
-        true if arguments.no_filters => builder,
-        true => builder.shuffle().deflate(4),
-    };
-    let builder = if arguments.no_filters { builder.no_filters() } else { builder };
-    Ok(builder.create(name)?)
-}
-
-/// A chunk of a vast array, with about [`CHUNK_ENTRIES`] entries if these are spread evenly and
-/// chunks need not be too large for that. Sides are as equal as the shape allows, and chunks divide
-/// the array as evenly as they can.
-fn vast_chunk(shape: &[u64], entries: u64, element_size: usize) -> Vec<u64> {
-    let cells: f64 = shape.iter().map(|&side| side.max(1) as f64).product();
-    let per_entry = (cells / entries.max(1) as f64).max(1.0);
-    let most = (cells / MAX_CHUNKS).min(MAX_CHUNK_BYTES / element_size.max(1) as f64).max(1.0);
-    let mut wanted = (per_entry * CHUNK_ENTRIES).min(most);
-    let mut axes: Vec<usize> = (0..shape.len()).collect();
-    axes.sort_by_key(|&axis| shape[axis]);
-    let mut chunk = vec![1; shape.len()];
-    for (place, &axis) in axes.iter().enumerate() {
-        let length = shape[axis].max(1);
-        let equal = wanted.powf(1.0 / (axes.len() - place) as f64);
-        let side = equal.min(length.min(MAX_CHUNK_SIDE) as f64).max(1.0);
-        wanted /= side;
-        let pieces = (length as f64 / side).ceil().max(1.0) as u64;
-        chunk[axis] = length.div_ceil(pieces).min(MAX_CHUNK_SIDE);
-    }
-    chunk
-}
-
-fn record_origin(
-    dataset: &Dataset,
-    arguments: &Asked<'_>,
-    format: &dyn Format,
-    array: &Array,
-) -> Result<()> {
-    let name = arguments.input.file_name().unwrap_or(arguments.input.as_os_str());
-    dataset.set_attribute("source_file", &*name.to_string_lossy())?;
-    dataset.set_attribute("source_format", format.title())?;
-    // A format may say more about itself.
-    for (name, text) in &array.notes {
-        dataset.set_attribute(name, text.as_str())?;
-    }
-    Ok(())
+    let plain = arguments.no_filters && !shape.is_empty();
+    Ok(if plain { builder.no_filters() } else { builder }.create(name)?)
 }
 
 /// An HDF5 file, which must be a file of its own; packed ones are unpacked to a temporary file.
@@ -354,18 +275,4 @@ pub(super) fn unpacked_container(path: &Path) -> Result<Unpacked> {
     let mut file = std::fs::File::create(&unpacked.path).with_context(action)?;
     std::io::copy(&mut reader, &mut file).with_context(action)?;
     Ok(unpacked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_of_vast_arrays_are_few_and_can_be_stored() {
-        assert_eq!(vast_chunk(&[1 << 31, 1 << 31], 9, 8), [1 << 23, 1 << 23]);
-        assert_eq!(vast_chunk(&[1 << 40, 1 << 40], 9, 8), [11_863_271, 11_863_271]);
-        assert_eq!(vast_chunk(&[u64::MAX, 3], 9, 8), [u64::from(u32::MAX), 3]);
-        let vast = vast_chunk(&[u64::MAX, u64::MAX, u64::MAX], 9, 1 << 20);
-        assert!((1 << 29..1 << 31).contains(&vast.iter().product::<u64>()), "{vast:?}");
-    }
 }

@@ -4,10 +4,9 @@
 //! and batches are written as they come. Others are sorted first (`sorter.rs`), so that each chunk
 //! is made once, and entries for the same cell meet.
 
+use super::Duplicates;
 use super::sorter::{Numbering, Sorter};
-use crate::cli::Duplicates;
-use crate::formats::{Arithmetic, Array, BATCH, Cells, Part, Source, Symmetry};
-use crate::progress::Progress;
+use crate::{Arithmetic, Array, BATCH, Cells, Part, Progress, Source, Symmetry};
 use anyhow::Result;
 use pumice::{Dataset, Points, Selection};
 use std::ops::RangeInclusive;
@@ -120,7 +119,7 @@ impl<'a> Batches<'a> {
     }
 
     /// Writes the sorted cells. Returns how many cells were written in all.
-    pub(super) fn finish(&mut self, source: &dyn Source, progress: &Progress) -> Result<u64> {
+    pub(super) fn finish(&mut self, source: &dyn Source, progress: &dyn Progress) -> Result<u64> {
         let Some(sorter) = self.sorter.take() else { return Ok(self.written) };
         progress.expect(self.taken);
         let mut merge = sorter.merge()?;
@@ -478,7 +477,7 @@ mod tests {
         while let Some(part) = source.next_part()? {
             batches.write(part, &source)?;
         }
-        let count = batches.finish(&source, &Progress::hidden())?;
+        let count = batches.finish(&source, &crate::Unwatched)?;
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left");
         let defined = dataset.read_defined::<i64>(..)?;
         let mut cells: Vec<_> =

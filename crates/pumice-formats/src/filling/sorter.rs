@@ -4,7 +4,7 @@
 //! name, which is gone when the program ends, however it ends. In the end the runs are merged, a piece
 //! of each in memory at a time. Entries for one cell keep the order in which they came.
 
-use crate::formats::{self, Cells};
+use crate::{Cells, nameless};
 use anyhow::{Context, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -163,7 +163,7 @@ impl Sorter {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(formats::nameless(&self.path)?),
+            none => none.insert(nameless(&self.path)?),
         };
         file.write_all(&self.last)?;
         let start = self.runs.last().map_or(0, |run| run.end);
