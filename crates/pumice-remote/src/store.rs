@@ -48,6 +48,8 @@ pub struct RemoteStore {
     ahead: Ahead,
     /// What requests that a thread waits for may hold, in kibibytes.
     flying: Arc<Semaphore>,
+    /// The process that opened it, to which the threads belong.
+    process: u32,
     /// Fetched ranges on disk.
     tier: Option<Arc<Tier>>,
     /// Where the last small read of raw data ended.
@@ -100,6 +102,7 @@ impl RemoteStore {
             blocks,
             ahead,
             flying,
+            process: std::process::id(),
             tier,
             last: AtomicU64::new(u64::MAX),
         })
@@ -120,6 +123,11 @@ impl RemoteStore {
         self.counts.now()
     }
 
+    /// Whether this is a child of the process that opened the object.
+    fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     /// Copies what is at the head of the object; says whether all of it is.
     fn copy_head(&self, range: &Range<u64>, buffer: &mut [u8]) -> bool {
         let found = self.head.get(range.start as usize..range.end as usize);
@@ -134,6 +142,10 @@ impl RemoteStore {
         if self.copy_head(range, buffer) || self.blocks.copy(range, buffer) {
             add(&self.counts.block_hits, 1);
             return Ok(true);
+        }
+        if self.is_forked() {
+            let what = "the file was opened before this process was forked, which has none of its threads: open it again";
+            return Err(io::Error::other(format!("{}: {what}", self.name())));
         }
         self.ahead.read(range, buffer).map_err(Fault::into_io)
     }
@@ -325,7 +337,7 @@ impl Store for RemoteStore {
         let mut wanted: Vec<_> = wanted.cloned().collect();
         wanted.sort_by_key(|range| range.start);
         let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return None };
-        if self.is_near(&(first.start..last.end)) {
+        if self.is_forked() || self.is_near(&(first.start..last.end)) {
             return None;
         }
         Some(self.ahead.announce(&wanted, self.options.gap, self.options.piece as u64))

@@ -169,6 +169,24 @@ fn near_ranges_are_asked_for_together_and_long_ones_in_pieces() {
 }
 
 #[test]
+fn small_chunks_that_are_read_one_by_one_come_together() {
+    let (_folder, bytes) = file_of_chunks();
+    let server = Server::new(bytes);
+    let options = Options::new().first_bytes(64 << 10).block_bytes(256 << 10).gap_bytes(64 << 10);
+    let store = RemoteStore::open(&server.url(), &options).unwrap();
+    // Without threads nothing is loaded ahead.
+    let context = Context::builder().threads(1).build().unwrap();
+    let file = File::options().context(&context).open_in(store).unwrap();
+    let dataset = file.dataset("d").unwrap();
+    for row in (0..1000).step_by(10) {
+        let found: Vec<i32> = dataset.read((row..row + 10, ..)).unwrap();
+        assert_eq!(found[0] as u64, 1000 * row);
+    }
+    let requests = server.requests();
+    assert!(requests.len() <= 25, "{} requests: {requests:?}", requests.len());
+}
+
+#[test]
 fn chunks_of_a_read_are_all_under_way_at_once() {
     let (_folder, bytes) = file_of_chunks();
     let server = Server::new(bytes);
