@@ -130,6 +130,12 @@ def faults(kind, proxy, port):
             os._exit(0)
         assert os.wait()[1] == 0
         assert (file["group299/d"][:] == expected).all()
+    signed = client(port).generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": "latest.h5"})
+    with pumice.File(signed) as file:
+        assert (file["group299/d"][:] == expected).all(), "a signed address"
+    missing = client(port).generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": "none.h5"})
+    error = error_of(lambda: pumice.File(missing))
+    assert "404" in error and "ignature=" not in error, error
     if kind == "moto":
         # The range is part of what is signed, and moto looks at no signature.
         proxy.reset(lambda _: "whole")

@@ -23,6 +23,9 @@ use tokio::sync::Semaphore;
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: u64 = 30;
 
+/// How often a server that has never answered is asked again.
+const UNREACHED: u32 = 2;
+
 /// Which state of an object is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
@@ -120,7 +123,9 @@ impl Client {
                 Failure::Final(fault) => return Err(fault),
                 Failure::Passing(fault, wait) => (fault, wait),
             };
-            if attempt == self.retries {
+            // A server that was never reached may have another name.
+            let unknown = self.identity().is_none() && fault.kind() == ErrorKind::NotConnected;
+            if attempt >= if unknown { self.retries.min(UNREACHED) } else { self.retries } {
                 let (name, seconds) = (self.name(), began.elapsed().as_secs_f32());
                 return Err(Fault::new(
                     ErrorKind::TimedOut,
@@ -235,7 +240,7 @@ impl Client {
             }
             let what = format!("no answer ({})", root(error));
             return match is_http {
-                true => Failure::Passing(Fault::new(ErrorKind::TimedOut, what), None),
+                true => Failure::Passing(Fault::new(ErrorKind::NotConnected, what), None),
                 false => last(ErrorKind::Other, format!("{name}: {what}")),
             };
         };

@@ -28,6 +28,10 @@ impl Fault {
         Self::new(io::ErrorKind::Other, format!("internal error, please report it: {sentence}"))
     }
 
+    pub(crate) fn kind(&self) -> io::ErrorKind {
+        self.kind
+    }
+
     pub(crate) fn into_io(self) -> io::Error {
         match self.replaced {
             true => io::Error::new(self.kind, Replaced(self.sentence)),
