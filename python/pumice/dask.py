@@ -3,6 +3,7 @@
 ``to_dask`` makes an array of a dataset. ``store`` writes arrays: workers encode chunks, one process stores them.
 """
 
+import math
 import os
 import pickle
 import tempfile
@@ -143,10 +144,11 @@ def store(arrays, target, name=None, *, mode="a", region=None, scheduler=None, *
         raise TypeError("A region is one of a dataset that exists")
     named = _named(arrays, name)
     with File.in_memory() as scratch:
-        jobs = [_Job(array, _create(scratch, path, array, options)) for path, array in named.items()]
+        described = {path: _described(scratch, array, options) for path, array in named.items()}
+        jobs = [_Job(array, _create(scratch, path, array, described[path])) for path, array in named.items()]
 
     def make(group):
-        return [_create(group, path, array, options) for path, array in named.items()]
+        return [_create(group, path, array, described[path]) for path, array in named.items()]
 
     if isinstance(target, Group):
         _absent(target, named)
@@ -187,16 +189,33 @@ def _absent(group, named):
             raise ValueError(f"{name} exists; give the dataset itself as the target to replace its cells")
 
 
-def _create(group, name, array, options):
-    """A new dataset for an array."""
+def _described(scratch, array, options):
+    """The options of a new dataset for an array, with chunks that fit its blocks where none are asked for."""
     options = dict(options)
     meta = array._meta
     options.setdefault("sparse", is_sparse_value(meta))
     fill = getattr(meta, "fill_value", 0)
     if options["sparse"] and fill != 0:
         options.setdefault("fillvalue", fill)
-    if not options["sparse"] and options.get("chunks", True) is True and array.ndim:
+    if array.ndim and not options["sparse"] and options.get("chunks", True) is True:
         options["chunks"] = _chunk_of(array) or True
+    elif array.ndim and options["sparse"] and options.get("chunks") is None:
+        name = f"described-{len(scratch)}"
+        guessed = _create(scratch, name, array, options).chunks
+        options["chunks"] = tuple(_fitting(side, sides) for side, sides in zip(guessed, array.chunks))
+    return options
+
+
+def _fitting(side, lengths):
+    """About the length of a side of chunks, so that blocks of these lengths begin with a chunk."""
+    step = math.gcd(*(length for length in lengths[:-1] if length == length)) if len(lengths) > 1 else 0
+    fits = [step // count for count in range(1, 2 * step // side + 1) if step % count == 0]
+    return min((one for one in fits if side <= 2 * one <= 4 * side), key=lambda one: abs(one - side), default=side)
+
+
+def _create(group, name, array, options):
+    """A new dataset for an array."""
+    options = dict(options)
     return group.create_dataset(name, array.shape, options.pop("dtype", array.dtype), **options)
 
 
@@ -345,25 +364,28 @@ def _into_new(jobs, path, make, scheduler):
     """A file that is put in its place when it is complete."""
     path = os.path.abspath(os.fspath(path))
     folder, name = os.path.split(os.fsdecode(path))
-    handle, part = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-    os.close(handle)
-    try:
-        with File(part, "w") as file:
-            datasets = make(file)
-            _encoded(jobs, lambda at, where, found: jobs[at].put(datasets[at], where, found), scheduler)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    with _spooled(jobs, folder, scheduler) as parts:
+        handle, part = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+        os.close(handle)
+        try:
+            with File(part, "w") as file:
+                _enter(jobs, lambda: make(file), parts)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(part, 0o666 & ~mask)
+            os.replace(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
 
 
 @contextmanager
-def _spooled(jobs, scheduler):
-    """What workers have made of all blocks, outside of the file: it is not touched before all are there."""
-    with tempfile.TemporaryFile() as spool:
+def _spooled(jobs, folder, scheduler):
+    """What workers have made of all blocks, in a file without a name: nothing else is touched before all are there.
+
+    Workers keep what they have made until it is taken, which must not take longer than to make it.
+    """
+    with tempfile.TemporaryFile(dir=folder) as spool:
         count = 0
 
         def take(*parts):
@@ -384,12 +406,14 @@ def _spooled(jobs, scheduler):
 def _into_existing(jobs, path, make, named, scheduler):
     with File(path, "r") as file:
         _absent(file, named)
-    with _spooled(jobs, scheduler) as parts, File(path, "r+") as file:
+    folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+    with _spooled(jobs, folder, scheduler) as parts, File(path, "r+") as file:
         _enter(jobs, lambda: make(file), parts)
 
 
 def _into_open(jobs, file, datasets, scheduler):
-    with _spooled(jobs, scheduler) as parts:
+    folder = None if file.id.path is None else os.path.dirname(os.path.abspath(file.id.path))
+    with _spooled(jobs, folder, scheduler) as parts:
         _enter(jobs, datasets, parts)
         file.flush()
 

@@ -322,3 +322,11 @@ def test_other_schedulers_store_too(path, scheduler):
     pumice.dask.store(array, path, "d", scheduler=scheduler, compression="lzf")
     with pumice.File(path) as file:
         np.testing.assert_array_equal(file["d"][:], values)
+
+
+def test_chunks_fit_blocks():
+    fitting = pumice.dask._fitting
+    assert fitting(339, (1032, 1032, 688, 100)) == 344
+    assert fitting(339, (700,)) == 339 and fitting(339, (1000, 1001, 5)) == 339
+    assert fitting(339, (500, 500, 500)) == 250 or fitting(339, (500, 500, 500)) == 500
+    assert fitting(10, (7, 7, 7)) == 7 and fitting(10, (3, 3, 1)) == 10
