@@ -56,7 +56,7 @@ fn fill(file: &File) {
         ("plain", strings()),
         ("compact", strings().compact()),
         ("chunked", chunked()),
-        ("filtered", chunked().shuffle().deflate(3).fletcher32()),
+        ("filtered", chunked().shuffle().deflate(3)),
         ("growing", chunked().max_shape([None])),
         ("implicit", chunked().allocation_time(AllocationTime::Early)),
     ] {
