@@ -1,9 +1,12 @@
 //! All rows of a matrix, joined band by band as chunks are decoded.
 //!
 //! The cells of a chunk wait until those of its whole band are there; then the thread that brings the last ones joins the rows,
-//! while the processor's caches still hold them. The memory they waited in goes to chunks of later bands.
+//! while the processor's caches still hold them. The memory they waited in goes to chunks of later bands. Beside lists that are put
+//! together in the end, 5 million cells in chunks of 148 x 148 take 45 ms of processor time instead of 83, in chunks of
+//! 572 x 572 38 instead of 42 (`forms --processor-time --only=everything 0.05` of `bench/`).
 
-use super::rows::BandPart;
+use super::rows::{BandPart, reserve};
+use super::whole::show;
 use super::{Band, WindowPlan};
 use crate::{Error, Result};
 use pumice_filter::location::CellVisitor;
@@ -171,14 +174,8 @@ impl<T: Element> CellSink for BandSink<'_, T> {
     ) -> Result<()> {
         let chunk = self.chunk_at(&place);
         self.put_values(place.clone(), values)?;
-        let taken = self.take_cells(chunk, place.len(), dims, &mut |visitor| {
-            Ok(match cells {
-                FoundCells::Listed(list) => visitor.cells(list),
-                FoundCells::Set(set) => {
-                    set.runs().all(|run| visitor.runs(&[[run.start, run.end()]]))
-                }
-            })
-        })?;
+        let taken =
+            self.take_cells(chunk, place.len(), dims, &mut |visitor| Ok(show(cells, visitor)))?;
         // The owner of the rows relies on every place being written.
         if taken { Ok(()) } else { Err(Error::Internal("cells without a place".into())) }
     }
@@ -216,13 +213,6 @@ impl<T: Element> CellSink for BandSink<'_, T> {
 
 fn lock<E>(mutex: &Mutex<E>) -> MutexGuard<'_, E> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Empties a list and makes room in it, or says that there is not enough memory.
-fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
-    list.clear();
-    let none = |_| Error::NoMemory(format!("no memory for {count} cells"));
-    list.try_reserve(count).map_err(none)
 }
 
 /// Takes the cells of one chunk, at most as many as its record says.

@@ -282,7 +282,7 @@ impl Work for ToColumns<'_> {
 }
 
 /// Empties a list and makes room in it, or says that there is not enough memory.
-fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
+pub(super) fn reserve<E>(list: &mut Vec<E>, count: usize) -> Result<()> {
     list.clear();
     let none = |_| Error::NoMemory(format!("no memory for {count} cells"));
     list.try_reserve(count).map_err(none)

@@ -213,6 +213,14 @@ impl RowSink<'_> {
     }
 }
 
+/// Shows a visitor all cells; whether it took them.
+pub(super) fn show(cells: &FoundCells, visitor: &mut dyn CellVisitor) -> bool {
+    match cells {
+        FoundCells::Listed(list) => visitor.cells(list),
+        FoundCells::Set(set) => set.runs().all(|run| visitor.runs(&[[run.start, run.end()]])),
+    }
+}
+
 impl CellSink for RowSink<'_> {
     fn put(
         &self,
@@ -222,14 +230,7 @@ impl CellSink for RowSink<'_> {
         cells: &FoundCells,
         values: &[u8],
     ) -> Result<()> {
-        let taken = self.take(&place, dims, origin, &mut |visitor| {
-            Ok(match cells {
-                FoundCells::Listed(list) => visitor.cells(list),
-                FoundCells::Set(set) => {
-                    set.runs().all(|run| visitor.runs(&[[run.start, run.end()]]))
-                }
-            })
-        })?;
+        let taken = self.take(&place, dims, origin, &mut |visitor| Ok(show(cells, visitor)))?;
         // The owner of the rows relies on every place being written.
         if !taken {
             return Err(Error::Internal("cells without a place".into()));
